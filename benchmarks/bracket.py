@@ -3,8 +3,8 @@
     python benchmarks/bracket.py [--dofs 386000] [--only PART ...] [--out benchmarks/bracket.json]
     python benchmarks/bracket.py --growth [--sizes 50000 100000 200000 400000 1000000]
 
-Needs Gmsh (extra ``mesh``) and one of CHOLMOD and PARDISO; each part runs in a process of its own, so that its peak
-memory is its own. Compare ratios only, and on a quiet machine.
+Needs Gmsh (extra ``mesh``) and one of CHOLMOD, PARDISO and CVXOPT; each part runs in a process of its own, so that its
+peak memory is its own. Compare ratios only, and on a quiet machine.
 """
 
 import argparse
@@ -30,6 +30,7 @@ from pinnpoint.solvers.amg import Multigrid
 from pinnpoint.solvers.choice import installed
 from pinnpoint.solvers.cholmod import Cholmod
 from pinnpoint.solvers.pardiso import Pardiso
+from pinnpoint.solvers.wheel_cholmod import WheelCholmod
 
 HERE = Path(__file__).parent
 QUERIES, STATES = 28, 256
@@ -89,9 +90,11 @@ def opened(case):
     return study.problem, study.queries, study.problem.extract(study.prediction).U
 
 
-def cholesky(B):
-    """The Cholesky package that the automatic choice prefers."""
-    return Cholmod(B) if installed("cholmod") else Pardiso(B)
+def cholesky(B, points):
+    """The Cholesky package that is there: of SuiteSparse's headers, of MKL or of wheels."""
+    if installed("cholmod"):
+        return Cholmod(B)
+    return Pardiso(B) if installed("pardiso") else WheelCholmod(B, points)
 
 
 def once(case):
@@ -100,7 +103,7 @@ def once(case):
     start = time.perf_counter()
     problem = pp.fem.bracket("vertical", mesh=mesh)
     assembled = time.perf_counter()
-    solver = cholesky(problem.system.free_block)
+    solver = cholesky(problem.system.free_block, problem.system.row_points)
     factored = time.perf_counter()
     solver.solve(np.asfortranarray(np.random.default_rng(0).normal(size=(problem.system.n, QUERIES))))
     solved = time.perf_counter()
@@ -161,7 +164,7 @@ def online(case, *, tolerance=1e-10):
     problem, queries, U = opened(case)
     system, free = problem.system, np.asarray(problem.space.free)
     B = system.free_block
-    solver = cholesky(B)
+    solver = cholesky(B, system.row_points)
     right = np.asfortranarray(queries.L[:, free].toarray().T)
     adjoints = min(_timed(lambda: solver.solve(right)) for _ in range(2))
     bound = pp.fem.path_coercivity(problem)

@@ -32,6 +32,7 @@ from pinnpoint.transfer.goals import functional
 SOURCE = "exp(x)*(2*x*(1-x) + y*(1-y)*(x+3)*x)"
 ONE = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
 """One thread: of several, each but one waits by turning round, and processor time says nothing."""
+ONE.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed is byte code, and compiled code that was kept
 
 
 def cpu(work):

@@ -318,6 +318,7 @@ def adjoints(problem, cells):
     from pinnpoint.solvers.choice import installed
     from pinnpoint.solvers.cholmod import Cholmod
     from pinnpoint.solvers.pardiso import Pardiso
+    from pinnpoint.solvers.wheel_cholmod import WheelCholmod
 
     made = pp.fem.Elasticity(
         pp.io.generate("cube", cells), young=113800.0, poisson=0.342, body=[0, 0, -1.0], fixed={"left": 0.0}
@@ -332,7 +333,9 @@ def adjoints(problem, cells):
     spla.cg(A, B[:, 0], rtol=1e-10, M=M)
     jacobi = 28 * (time.perf_counter() - start)
     row = {"free dofs": len(free), "28 Jacobi-CG solves [s]": round(jacobi, 2)}
-    backends = {"cholmod": Cholmod, "pardiso": Pardiso, "superlu": factorize}
+    backends = {"cholmod": Cholmod, "pardiso": Pardiso}
+    backends["cvxopt"] = lambda A: WheelCholmod(A, system.row_points)
+    backends["superlu"] = lambda A: factorize(A, system.row_points)
     backends["amg"] = lambda A: Multigrid(A, system.modes, system.node_size, tolerance=1e-10)
     for name, make in backends.items():
         if not installed(name) or (name == "superlu" and len(free) > 15_000):

@@ -97,7 +97,7 @@ ABOUT = {
     "problem.degree": About("2", "Of the elements: linear or quadratic."),
     "problem.diffusion": About(
         '"1 + x*y"',
-        'A in −∇·(A∇u) + b·∇u + c u = f; a formula, or a matrix `[["2", "x"], ["x", "3"]]`, is for `reaction-diffusion`.',
+        'A in −∇·(A∇u) + b·∇u + c u = f; a formula, or a matrix `[["2", "x"], ["x", "3"]]`, is for `reaction-diffusion` and `semilinear`.',
     ),
     "problem.diffusion.file": About(
         '"kappa.npz"', "One number for each cell, or a picture; the reaction may have one too.", chosen=True

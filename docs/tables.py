@@ -10,7 +10,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -266,6 +266,50 @@ def scoreboard() -> str:
     return table(head, rows)
 
 
+def counts() -> str:
+    """How many tasks are certified, and as what."""
+    board, rows = _board(), read("scoreboard")
+    meshed = {name.partition(",")[0]: "published, error at most" in row for name, row in read("pinnacle").items()}
+    mine = {who: {n: r for n, r in rows.items() if n.startswith(who)} for who in ("DeepXDE", "PINNacle")}
+
+    def told(
+        what: str, named: bool, holds: Callable[[str, dict[str, Any]], bool], more: Sequence[str] = ()
+    ) -> list[str]:
+        found = [[n.partition(" ")[2] for n, r in mine[who].items() if holds(n, r)] for who in mine]
+        found[1] += more
+        return [what, *(f"{len(x)}" + (f": {', '.join(x)}" if named and x else "") for x in found)]
+
+    trained = lambda r: r["loss"] is not None  # noqa: E731
+    other = lambda r: any(word in r["definition"] for word in ("polygon", "polyhedra", "-gons"))  # noqa: E731
+    bare = [
+        [n for n, told in meshed.items() if told is given and f"PINNacle {n}" not in rows] for given in (True, False)
+    ]
+    return table(
+        ["", "DeepXDE's forward demos", "PINNacle's 22 tasks"],
+        [
+            told("certified", False, lambda n, r: True, [*bare[0], *bare[1]]),
+            told("networks trained here", False, lambda n, r: trained(r)),
+            told("no network: what is published, or stated in the code", True, lambda n, r: not trained(r), bare[0]),
+            told("no prediction at all: intervals of the solution alone", True, lambda n, r: False, bare[1]),
+            told("polygons or polyhedra in place of round holes", True, lambda n, r: other(r), bare[1]),
+            told(
+                "networks of two seeds, both with a radius below the largest value of the solution",
+                False,
+                lambda n, r: (
+                    len(found := [r, *r.get("seeds", {}).values()]) > 1
+                    and all(board.is_narrow(n, one) for one in found)
+                ),
+            ),
+            told("a radius above it", True, lambda n, r: not board.is_narrow(n, r)),
+            told(
+                "a radius above it with the second seed",
+                True,
+                lambda n, r: not all(board.is_narrow(n, one) for one in r.get("seeds", {}).values()),
+            ),
+        ],
+    )
+
+
 def outward(value: float, digits: int, *, up: bool = True) -> str:
     """So many digits of a number, rounded up, or down."""
     rounding = decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
@@ -274,10 +318,15 @@ def outward(value: float, digits: int, *, up: bool = True) -> str:
 
 def out_of_reach() -> str:
     """What is refused, and why."""
+    return table(["task", "what it is", "why not"], [[name, *why] for name, why in _board().REFUSED.items()])
+
+
+def _board() -> Any:
+    """The study."""
     sys.path.insert(0, str(ROOT / "studies"))
     import scoreboard as board
 
-    return table(["task", "what it is", "why not"], [[name, *why] for name, why in board.REFUSED.items()])
+    return board
 
 
 def labels() -> str:
@@ -373,6 +422,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "containment": ("varying.md", containment),
     "radii": ("varying.md", radii),
     "scoreboard": ("scoreboard.md", scoreboard),
+    "counts": ("scoreboard.md", counts),
     "out-of-reach": ("scoreboard.md", out_of_reach),
     "labels": ("labels.md", labels),
     "assumptions": ("trust.md", assumptions),

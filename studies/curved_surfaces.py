@@ -1,4 +1,4 @@
-"""Random problems bounded by surfaces, with known solutions: studies/curved_surfaces.py [--count N] [--out FILE].
+"""Random problems bounded by surfaces, with known solutions: studies/curved_surfaces.py [--first N] [--count N].
 
 Blocks whose lid, or lid and floor, are parts of spheres, cylinders, shells or level sets, blocks of second-order
 tetrahedra, and whole balls, ellipsoids and pipes; points from the middle to close beside the surface; values, fluxes or
@@ -206,6 +206,7 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "intervals": len(share),
         "missed": sum(row["missed"] for row in rows),
         "narrower than 1 %": sum(x < 0.01 for x in share),
+        "narrower than 10 %": sum(x < 0.1 for x in share),
         "median share": float(np.median(share)),
         "worst off/radius": max(x for row in rows for x in row["off/radius"]),
     }
@@ -214,19 +215,21 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def main() -> None:
     """Problems one by one."""
     parser = argparse.ArgumentParser()
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=75)
     parser.add_argument("--seconds", type=float, default=540.0)
     parser.add_argument("--out", type=Path, default=OUT)
     told = parser.parse_args()
-    rows = json.loads(told.out.read_text(encoding="utf-8"))["rows"] if told.out.exists() else []
+    rows = json.loads(told.out.read_text(encoding="utf-8"))["rows"] if told.out.exists() else {}
     start = time.process_time()
-    for number in range(len(rows), told.count):
+    for number in (n for n in range(told.first, told.count) if str(n) not in rows):
         if time.process_time() - start > told.seconds:
             break
-        rows.append(row(number))
-        told.out.write_text(json.dumps({"campaign": summary(rows), "rows": rows}) + "\n", encoding="utf-8")
-        print(number, rows[-1], flush=True)
-    print(json.dumps(summary(rows), indent=1))
+        rows[str(number)] = row(number)
+        found = summary(list(rows.values()))
+        told.out.write_text(json.dumps({"campaign": found, "rows": rows}) + "\n", encoding="utf-8")
+        print(number, rows[str(number)], flush=True)
+    print(json.dumps(summary(list(rows.values())), indent=1))
 
 
 if __name__ == "__main__":

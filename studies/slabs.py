@@ -31,7 +31,6 @@ from typing import Any
 import numpy as np
 
 import pinnpoint as pp
-from pinnpoint.fem.parabolic.drift import DriftRoute
 
 STATES = ("solved", "solved", "noisy", "zero")
 CELLS = {1: (4, 14), 2: (2, 5), 3: (2, 2)}
@@ -288,13 +287,11 @@ def case(rng: Any, d: int, family: str = "data") -> dict[str, Any]:
     when = end if rng.integers(3) else float(f"{rng.uniform(0.3, 1.0) * end:.4f}")
     route = problem.transfer(problem.points([x], time=when))
     kind = str(rng.choice(STATES))
-    inner = route.inner if isinstance(route, DriftRoute) else route
-    levels = inner.states().copy()
-    free = slice(None) if inner.stepper.free is None else inner.stepper.free
+    levels = route.states().copy()
+    free = slice(None) if route.stepper.free is None else route.stepper.free
     if kind != "solved":
         levels[:, free] = 0.0 if kind == "zero" else levels[:, free] + 0.1 * rng.normal(size=levels[:, free].shape)
-    inner = replace(inner, states=lambda: levels)
-    bound = (replace(route, inner=inner) if isinstance(route, DriftRoute) else inner).bound(_context(route))
+    bound = replace(route, states=lambda: levels).bound(_context(route))
     radius = float(sum(v[0] for v in bound.terms.values()))
     truth = drawn.truth(x, when)
     gap = abs(truth - float(bound.center[0]))  # type: ignore[index]

@@ -133,9 +133,14 @@ def discrete(case: Row, proof: Row, bundle: Bundle, covered: bool) -> list[Place
     notes = balls(case, dimension(bundle)) if whole else []
     if "system/cubic" in bundle:
         return cubic(method, options, [*notes, *overrides(case, bundle)])
-    held = len(bundle("system/fixed", None)) > 0
-    words = ("Zᵀ(A U − b) = 0",) if held else ("A U = b", "Zᵀ(A U − b) = 0")  # Z is the identity where nothing is held
-    targets = [exactly(f"discrete target: the solution of {target} over the admissible space") for target in words]
+    if "reduction" in proof:
+        square = len(bundle("system/b", None)) == len(bundle("system/y", None))
+        words = ["the solution of Zᵀ(A U − b) = 0"] if proof["reduction"] == "galerkin" else []
+        words = words or ["the solution of A U = b" if square else "the weighted least-squares solution of A U ≈ b"]
+    else:
+        held = len(bundle("system/fixed", None)) > 0
+        words = ["the solution of Zᵀ(A U − b) = 0", *([] if held else ["the solution of A U = b"])]  # Z = 1
+    targets = [exactly(f"discrete target: {target} over the admissible space") for target in words]
     found = [Place(targets), *notes]
     found += overrides(case, bundle)
     given = [one("σ̄ bounds the sensitivity of every query", "declared")] if "sigma" in options else []
@@ -196,6 +201,8 @@ def continuous(case: Row, proof: Row, bundle: Bundle) -> list[Place]:
     found.append(one("continuous target: the weak solution on the domain that the mesh covers"))
     if nonlinear:
         words = "κ, c ≥ 0 and λ ≥ 0 are constant on each cell; the reaction λu³ is monotone, so u is unique"
+        if "reaction" in proof:
+            words = "κ and c ≥ 0 are constant on each cell; g′ ≥ 0 is proved on the real line, so u is unique"
         found.append(one(words))
         words = "energy errors bounded by equilibrated fluxes; the remainder of the linearised dual is bounded"
         found.append(one(words))

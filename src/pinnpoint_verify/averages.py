@@ -16,7 +16,7 @@ import numpy as np
 
 from pinnpoint_verify.bent import Bent
 from pinnpoint_verify.checker import Cells, Density, Mesh, Query, means, total, up
-from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.reader import Array, Bundle, larger, need, smaller
 from pinnpoint_verify.reference import BALL, compare, directions, distance, radial, rule
 from pinnpoint_verify.rows import cells_agree
 
@@ -126,8 +126,8 @@ def scalar_agrees(bundle: Bundle, at: Places, i: int, row: Row, stored: Array, c
     else:
         need(row.get("component") is None, f"{name!r}: a scalar has no components")
         found = [average(bundle, at, i, row)]
-    size = max(float(np.abs(stored).max()), 1e-300)
-    off = min((float(np.abs(stored - ell).max()) for ell in found), default=math.inf)
+    size = larger(float(np.abs(stored).max()), 1e-300)
+    off = smaller((float(np.abs(stored - ell).max()) for ell in found), default=math.inf)
     need(off <= CLOSE * size, f"{name!r}: ℓ is not that of the {kind}, {off!r} away")
 
 

@@ -33,7 +33,7 @@ from pinnpoint_verify.checker import (
 )
 from pinnpoint_verify.convex import convex_constant
 from pinnpoint_verify.mesh_constant import eigenvalue
-from pinnpoint_verify.reader import Array, need
+from pinnpoint_verify.reader import Array, need, smaller
 
 Row = dict[str, Any]
 PI_UP = 3.1415926535897936
@@ -111,7 +111,7 @@ def mean_error(p: Side, residual: Residual, said: Row) -> float:
     mesh, M = p.mesh, mesh_constant(p.mesh, said)
     most, claimed = float(mesh.c.max()), float(said["error"])
     paths = math.sqrt(total(mesh.top * mesh.reach**2) + float(mesh.convex.max()) ** 2)
-    C = float(up(min(mesh.friedrichs, paths, 1.0 / math.sqrt(max(float(mesh.c.min()), 1e-300)))))
+    C = float(up(smaller(mesh.friedrichs, paths, 1.0 / math.sqrt(c) if (c := float(mesh.c.min())) > 0.0 else math.inf)))
     factor = 1.0 if np.all(mesh.c == most) else 1.0 + most * C * C
     found = up(M * math.sqrt(1.0 + most * M * M) * factor * energy(p) + C * residual.norm(C))
     need(found <= claimed, f"the error in the mean is claimed to be at most {claimed!r}; {float(found)!r} is proved")

@@ -13,7 +13,7 @@ from pinnpoint_verify.fields import plain
 from pinnpoint_verify.heat import Axis
 from pinnpoint_verify.model_jets import Jet, coordinates, formula, jets
 from pinnpoint_verify.models import Model
-from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.reader import Array, Bundle, larger, need, smaller
 from pinnpoint_verify.rows import is_number, near, numbers_agree, same, verdict_agrees
 
 Row = dict[str, Any]
@@ -99,7 +99,7 @@ class Box:
 
     def parts(self, u: Prediction, at: Array, time: float) -> list[Part]:
         """What the prediction leaves: inside, at the start, and on the faces."""
-        axes, c, block = self.axes(at), float(self.c), max(16, 2048 // u.widest)
+        axes, c, block = self.axes(at), float(self.c), larger(16, 2048 // u.widest)
         found = [Part(lambda M: self.residual(u, M), axes, axes, None, None, True, time, c, block=block)]
         found.append(Part(lambda M: self.start(u, M), axes, axes, None, None, False, time, c, block=block))
         for i, upper in (place for place in FACES.values() if place[0] < self.d):
@@ -127,14 +127,14 @@ def enclosed(parts: list[Part], u: Ball, lower: float, upper: float) -> tuple[fl
         radius = float(up(u.r + sum(s[1] for s in sums) + 8.0 * UNIT * (abs(value) + abs(float(u.m)))))
         if lower + radius < value < upper - radius or not lower - radius <= value <= upper + radius:
             break  # inside, or apart
-        idle, best = (idle + 1 if radius > 0.9 * best else 0), min(best, radius)
+        idle, best = (idle + 1 if radius > 0.9 * best else 0), smaller(best, radius)
         left = np.concatenate([part.open for part in parts])
         order = np.argsort(left)
         goal = goal if float(np.sum(left)) > goal else 0.25 * goal
         small = np.cumsum(left[order]) <= 0.5 * goal
         if small.all() or len(left) >= MOST or idle > 4 or work >= WORK:
             break
-        limit = max(float(left[order][~small][0]), 1e-3 * float(left.max()) if np.isfinite(left).all() else 0.0)
+        limit = larger(float(left[order][~small][0]), 1e-3 * float(left.max()) if np.isfinite(left).all() else 0.0)
         for part in parts:
             rows = np.flatnonzero(part.open >= limit)[: MOST // 4]
             work += 2 * len(rows) * len(part.S.degree)

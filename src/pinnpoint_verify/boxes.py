@@ -18,7 +18,7 @@ from pinnpoint_verify.checker import UNIT, Ball, gamma, up
 from pinnpoint_verify.heat import Axis, Instant, Side, TimeRule
 from pinnpoint_verify.model_jets import Jet, coordinates, formula
 from pinnpoint_verify.models import Model, flat, space
-from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.reader import Array, Bundle, larger, need
 
 Row = dict[str, Any]
 DEGREE = {0: 0, 1: 12, 2: 10, 3: 8, 4: 6}
@@ -45,7 +45,7 @@ class Prediction:
     @property
     def widest(self) -> int:
         """Units of a layer."""
-        return max((len(W) for W, _ in self.layers), default=1)
+        return int(larger((len(W) for W, _ in self.layers), default=1))
 
     def __call__(self, X: list[Jet]) -> Jet:
         """Value and derivatives."""
@@ -174,7 +174,7 @@ class Part:
         last = self.S.powers[:, d] if self.timed else np.zeros(len(column), dtype=int)
         for span, every in self.spans(low, high):
             rule = self.rule(span)
-            few = max(1, TABLE // (len(rule.v) * len(px)))
+            few = larger(1, TABLE // (len(rule.v) * len(px)))
             for a in range(0, len(every), few):
                 rows = every[a : a + few]
                 product = np.ones((len(rule.v), len(rows), len(px)))

@@ -9,14 +9,15 @@ from __future__ import annotations
 import math
 from functools import cache
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from scipy.sparse.csgraph import dijkstra
 
-from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.glued import Pairs, glue, names_of
+from pinnpoint_verify.reader import Array, Bundle, need, smaller
 
 # 1. Arithmetic in binary64, round to nearest, u = 2⁻⁵³: balls m ± r, and sums in twice the precision.
 
@@ -231,9 +232,9 @@ class Discrete:
         fits = np.linalg.norm(s, axis=1) <= 1e-8 * np.linalg.norm(ell, axis=1) + 10.0 * np.linalg.norm(off, axis=1)
         need(np.all(fits), f"{what}: a Green vector does not solve its equation")
         return s, off
-    def bounds(self, bundle: Bundle, proof: dict[str, Any]) -> list[tuple[float, float]]:
-        """Centre and radius of every query."""
-        alpha, D = coercivity(bundle, sp.csr_array(self.rows[:, self.free]), proof["coercivity"])
+    def bounds(self, bundle: Bundle, proof: dict[str, Any], known: Any = None) -> list[tuple[float, float]]:
+        """Centre and radius of every query; coercivity may be known by paths."""
+        alpha, D = known or coercivity(bundle, sp.csr_array(self.rows[:, self.free]), proof["coercivity"])
         K, state = self.L.shape[0], bundle("witness/state", self.N)
         rest = bundle("witness/rest", self.N) if "witness/rest" in bundle else np.zeros(self.N)
         good = np.array_equal(state[self.fixed], self.held) and not np.any(rest if self.w.size else rest[self.fixed])
@@ -260,7 +261,7 @@ class Discrete:
 #     J(u) = J(u_h) + ∫(S − c u_h) z_h − ∫κ∇u_h·∇z_h + ∫g z_h + a(e, ε) − ∫q G ,   −η₋²/4 ≤ a(e, ε) ≤ η₊²/4 .
 # Functions are quadratics Σ b_jk λ_j λ_k on cells; data are such plus h ⟂ quadratics, rms ≤ high, and errors e1, e2.
 
-DIRICHLET, NEUMANN, CHUNK = 1, 2, 20_000
+DIRICHLET, NEUMANN, CHUNK, LEAST = 1, 2, 20_000, 1e-90
 
 @cache
 def means(d: int, n: int) -> Ball:
@@ -321,13 +322,14 @@ class Grid:
         self.cells = T = bundle("mesh/cells", None, d + 1, whole=len(nodes))
         need(np.all(np.diff(T, axis=1) > 0), "mesh: vertices of a cell are not ascending")
         every = np.concatenate([T[:, list(e)] for e in combinations(range(d + 1), 2)])
-        edges = np.unique(every, axis=0)[: None if degree == 2 else 0]
+        edges = np.unique(every, axis=0) if degree == 2 else every[:0]
         self.n, self.C, self.points = len(nodes) - len(edges), len(T), nodes
         apart = np.max(np.abs(nodes[self.n :] - nodes[edges].mean(axis=1)), initial=0.0)
         need(T.max() < self.n and apart <= 1e-13 * np.abs(nodes).max(), "mesh: wrong midpoints")
         self.keys = edges[:, 0] * self.n + edges[:, 1]
         every = np.stack([np.delete(T, i, axis=1) for i in range(d + 1)], axis=1).reshape(-1, d)
-        self.facets, first, number, times = np.unique(every, True, True, True, axis=0)
+        _, first, number, times = np.unique(names_of(every, len(nodes)), True, True, True)
+        self.facets = every[first]
         need(times.max() <= 2, "mesh: more than two cells share a facet")
         self.cell_facets, self.owner = number.reshape(-1, d + 1), first // (d + 1)
         self.sign = np.where(np.isin(np.arange(len(every)), first), 1.0, -1.0).reshape(-1, d + 1)
@@ -337,8 +339,6 @@ class Grid:
         self.pairs: Any = None  # periodic ones
         self.paired, self.seams = np.zeros(len(first), dtype=bool), np.zeros((0, d), dtype=int)
         if "mesh/pair0" in bundle:
-            from pinnpoint_verify.glued import Pairs, glue
-
             self.pairs = Pairs(bundle, nodes, T, self.keys if degree == 2 else None)
             self.seams = self.pairs.seams
             glue(self, self.pairs)
@@ -356,28 +356,27 @@ class Grid:
 class Mesh(Grid):
     """With coefficients and kinds of facets; constants of the means."""
     floating = False  # whether parts that nothing holds are allowed: their means then have no bound in the energy
-    def __init__(self, bundle: Bundle, degree: int) -> None:
+    def __init__(self, bundle: Bundle, degree: int, own: Any = None) -> None:
         super().__init__(bundle, degree)
         d, nodes, inner = self.d, self.points, self.inner
         self.kappa, self.c, self.cubic = (bundle(f"continuous/{k}", self.C) for k in ("kappa", "reaction", "cubic"))
-        need(np.all(self.kappa > 0.0) and np.all(self.cubic >= 0.0), "coefficients: of a wrong sign")
+        need(np.all(self.kappa > LEAST) and np.all(self.cubic >= 0.0), "coefficients: of a wrong sign")
+        need(np.all((self.c == 0.0) | (np.abs(self.c) > LEAST)), "reaction: too small to be told from none")
         self.kind = bundle("continuous/kind", len(self.facets), whole=3)
         need(np.array_equal(self.kind == 0, inner), "kind: not just the facets of the boundary have one")
         self.alpha = np.zeros(len(self.facets))  # lower bounds of α where κ∂_n u + αu = g
         self.exchange: Any = None
         if "robin/low" in bundle:
             from pinnpoint_verify.robin import Exchange
-
             self.exchange = Exchange(bundle, self)
             self.alpha[self.exchange.at] = self.exchange.low
         held_by = areas(self.points[self.facets]).low * self.alpha * (1.0 - 1e-14)
         self.grip = np.zeros(self.C)
         np.maximum.at(self.grip, self.owner, held_by)
-        self.medium: Any = None  # of coefficients that vary inside cells
+        self.medium = self.reaction = cast(Any, None)  # of coefficients that vary inside cells; of g(u) but λu³
         if "medium/floor" in bundle:
             from pinnpoint_verify.varying import Medium
-
-            self.medium = Medium(bundle, self)
+            self.medium = Medium(bundle, self, own)
         sizes = [(g.vol.low, g.vol.top, g.h) for g in self.parts()]
         self.low, self.top, self.h = (np.concatenate(x) for x in zip(*sizes, strict=True))
         # Payne–Weinberger; paths of cells to what is fixed; Friedrichs in the bounding box
@@ -385,9 +384,9 @@ class Mesh(Grid):
         self.convex, self.step = up(self.h / (PI * root)), up(self.h / (d * np.sqrt(self.low) * root))
         held = np.isin(np.arange(self.C), self.owner[self.kind == DIRICHLET])
         hop = up(4.0 * self.step**2)
-        ends = np.nonzero(held | (self.c > 0.0) | (self.grip > 0.0))[0]
-        loose = 1.0 / np.maximum(np.where(self.c > 0.0, self.c * self.low, 0.0), np.maximum(self.grip, 1e-300))
-        start = up(hop + np.where(held, 0.0, loose))[ends]
+        weight = np.maximum(np.where(self.c > 0.0, self.c * self.low, 0.0), self.grip)
+        ends = np.nonzero(held | (weight > 1e-300))[0]
+        start = up(hop + np.where(held, 0.0, 1.0 / np.maximum(weight, 1e-300)))[ends]
         a, b = self.owner[inner], self.neighbour[inner]
         rows, columns = (np.concatenate(x).astype(np.int32) for x in ((np.full(len(ends), self.C), a, b), (ends, b, a)))
         graph = sp.csr_array((np.concatenate([start, hop[b], hop[a]]), (rows, columns)), shape=(self.C + 1,) * 2)
@@ -405,12 +404,13 @@ class Mesh(Grid):
         return np.isin(np.arange(len(self.facets)), found if leaving is None else leaving.at)
     def parts(self) -> Any:
         """Ranges of cells."""
-        return (Cells(self, slice(a, min(a + CHUNK, self.C))) for a in range(0, self.C, CHUNK))
+        return (Cells(self, slice(a, smaller(a + CHUNK, self.C))) for a in range(0, self.C, CHUNK))
     def cost(self, defect: Array) -> float:
         """Upper bound of Σ m_K |mean_K w| / ‖w‖_a."""
         found = [total(defect * self.reach), self.friedrichs * length(up(defect / np.sqrt(self.low)))]
-        c = np.where(self.c > 0.0, self.c, 1e-300)
-        return float(up(min(*found, length(up(defect / np.sqrt(self.low * c))))))
+        if self.c.min() > 0.0:
+            found.append(length(up(defect / np.sqrt(self.low * self.c))))
+        return float(up(smaller(*found)))
 
 class Shape:
     """Geometry of cells with vertices V: edges from the first, volumes, gradients of barycentric coordinates."""
@@ -463,7 +463,7 @@ class Side:
         # σ = 1/(d|K|) Σ s_ij λ_j (x − v_i) has normal components Σ_j s_ij λ_j/|F_i|: continuous, as t is stored once
         s, at = np.empty((len(g.c), d + 1, d + 1)), np.arange(d + 1)
         for i, j in np.ndindex(d + 1, d + 1):
-            place = 0 if mesh.degree == 1 else min(j - (j > i), d - 1)
+            place = 0 if mesh.degree == 1 else smaller(j - (j > i), d - 1)
             s[:, i, j] = self.t[mesh.cell_facets[part, i], place] * mesh.sign[part, i]
         rest = self.f - self.lower
         if mesh.degree == 2:  # s_ii are free: they are chosen to leave little of degree 1
@@ -557,7 +557,9 @@ class Query:
         pulled, slip = z.pull(p, g)
         terms = terms + (self.sign > 0.0) * mix("njk,jklm,nlm->n", w, M, p.b) + pulled
         off = p.e1 * top_z + e1 * top_p * (self.sign > 0.0) + wrong + slip
-        if self.phi is not None:  # Φ = quadratic + h + ε, and u_h³ is quadratic up to (u_h − mean)³
+        if p.mesh.reaction is not None:
+            terms, off = p.mesh.reaction.against(self.phi, p, g, terms, off)
+        elif self.phi is not None:  # Φ = quadratic + h + ε, and u_h³ is quadratic up to (u_h − mean)³
             u, (f, high, e1, _) = p.nodal[p.mesh.cells[g.part]], self.phi.on(g.part.start, g.part.stop)
             cube = g.cubic * mix("na,nb,nc,njk,abcjk->n", u, u, u, f, means(d, 5))
             terms = terms - cube - g.c * mix("njk,jklm,nlm->n", f, M, p.b)
@@ -572,7 +574,7 @@ class Query:
         p, z = self.p, self.z
         z.finish()
         eta_p, eta_d, low, high, value, off = energy(p), energy(z), 0.0, 0.0, self.value, self.off
-        if eta_p > 0.0 and eta_d > 0.0:
+        if not (eta_p == 0.0 or eta_d == 0.0):  # what is no number stays
             s = math.sqrt(eta_d / eta_p)
             low, high = (0.25 * energy(p, z, 2.0 * (e * self.both.m + self.both.r), s, e) ** 2 for e in (-1.0, 1.0))
         if turned is not None:

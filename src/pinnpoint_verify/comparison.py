@@ -9,7 +9,7 @@ import numpy as np
 
 from pinnpoint_verify.checker import DIRICHLET, NEUMANN, PI, Mesh, Side, quadratic, total, up
 from pinnpoint_verify.formulas import formula
-from pinnpoint_verify.reader import need
+from pinnpoint_verify.reader import larger, need, smaller
 from pinnpoint_verify.reference import rule
 
 Row = dict[str, Any]
@@ -24,17 +24,21 @@ def compared(p: Side, proof: Row, goal: Row, best: Bounds) -> Bounds:
     need(zero and goal["kind"] not in ("flux", "gradient"), "range: nothing to compare a query with")
     mesh = p.mesh
     low, high = _source(mesh, proof)
+    bent = mesh.reaction is not None or bool(np.any(mesh.cubic))
+    if mesh.reaction is not None:  # continuous.md, section 11: F is for f − g(0)
+        least, most = mesh.reaction.at_zero()
+        low, high = _outward(low - most, -1.0), _outward(high - least, 1.0)
     facets = mesh.facets[mesh.kind == DIRICHLET]
     b = quadratic(p.nodal[mesh.nodes_of(facets)], mesh.d - 1, mesh.degree if mesh.d > 1 else 1)[0]
     data = np.stack([(b.m - b.r).ravel(), (b.m + b.r).ravel()])
-    if not data.size or np.any(mesh.c) or np.any(mesh.cubic) or mesh.exchange is not None:
+    if not data.size or np.any(mesh.c) or bent or mesh.exchange is not None:
         data = np.concatenate([data, np.zeros((2, 1))], axis=1)
-    top = _top(mesh, goal, float(data[1].max()), max(0.0, high))
-    bottom = -_top(mesh, goal, float(-data[0].min()), max(0.0, -low))
+    top = _top(mesh, goal, float(data[1].max()), larger(0.0, high))
+    bottom = -_top(mesh, goal, float(-data[0].min()), larger(0.0, -low))
     if math.isfinite(best[1]):
-        bottom, top = max(bottom, _outward(best[0] - best[1], -1.0)), min(top, _outward(best[0] + best[1], 1.0))
+        bottom, top = larger(bottom, _outward(best[0] - best[1], -1.0)), smaller(top, _outward(best[0] + best[1], 1.0))
     middle = 0.5 * bottom + 0.5 * top
-    half = float(up(max(top - middle, middle - bottom)))
+    half = float(up(larger(top - middle, middle - bottom)))
     return (middle, half) if half < best[1] else best
 
 
@@ -50,7 +54,7 @@ def _source(mesh: Mesh, proof: Row) -> Bounds:
         bary, _ = rule(mesh.d, 4)
         X = np.einsum("qi,nic->nqc", np.concatenate([bary, np.eye(mesh.d + 1)]), mesh.points[mesh.cells])
         f = formula(proof["source"], X)
-        slip = 1e-12 * max(abs(low), abs(high)) * isinstance(proof["source"], str)
+        slip = 1e-12 * larger(abs(low), abs(high)) * isinstance(proof["source"], str)
         need(low - slip <= f.min() and f.max() <= high + slip, "range: the source has other values (sampled)")
     return low, high
 
@@ -70,9 +74,9 @@ def _top(mesh: Mesh, goal: Row, M: float, F: float) -> float:
     if not np.any(mesh.kind == NEUMANN):
         size = total(mesh.top) / (2.0 if d == 1 else PI)
         found.append({1: size**2, 2: size, 3: (0.75 * size) ** (2.0 / 3.0)}[d] / (2.0 * d))
-    best = _outward(M + F * min(found) / kappa * (1.0 + 1e-14) if F else M, 1.0)
+    best = _outward(M + F * smaller(found) / kappa * (1.0 + 1e-14) if F else M, 1.0)
     least = float(mesh.c.min())
-    return min(best, max(M, _outward(F / least, 1.0))) if least > 0.0 else best
+    return smaller(best, larger(M, _outward(F / least, 1.0))) if least > 0.0 else best
 
 
 def _signs(mesh: Mesh, axis: int) -> set[float]:

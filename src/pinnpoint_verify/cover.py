@@ -13,7 +13,8 @@ from itertools import combinations
 import numpy as np
 from scipy.spatial import cKDTree
 
-from pinnpoint_verify.reader import Array, need
+from pinnpoint_verify.glued import names_of
+from pinnpoint_verify.reader import Array, larger, need, smaller
 
 DEEP = 1e-9
 """Of the extent: what cells that touch, as at a slit, may reach into one another."""
@@ -37,7 +38,7 @@ def covers_once(nodes: Array, cells: Array) -> None:
         bad = np.nonzero(~apart(P[a], P[b], touch))[0]
         if bad.size:
             i, j = int(a[bad[0]]), int(b[bad[0]])
-            need(False, f"mesh: cells {min(i, j)} and {max(i, j)} overlap; the domain is not covered once")
+            need(False, f"mesh: cells {smaller(i, j)} and {larger(i, j)} overlap; the domain is not covered once")
 
 
 def outer_cells(X: Array, T: Array) -> Array:
@@ -47,8 +48,7 @@ def outer_cells(X: Array, T: Array) -> Array:
     apex = np.concatenate([T[:, k] for k in range(d + 1)])
     base = X[facets]
     side = np.sign(np.linalg.det(np.concatenate([base[:, 1:], X[apex][:, None]], axis=1) - base[:, :1]))
-    _, number, count = np.unique(facets, axis=0, return_inverse=True, return_counts=True)
-    number = number.ravel()
+    _, number, count = np.unique(names_of(facets, len(X)), return_inverse=True, return_counts=True)
     total = np.bincount(number, side)
     fits = np.all(side != 0.0) and np.all(total[count == 2] == 0.0)
     need(fits, "mesh: neighbours overlap, they lie on the same side of their facet")

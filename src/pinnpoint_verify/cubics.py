@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint_verify.checker import DIRICHLET, NEUMANN, PI, Side, total, up
-from pinnpoint_verify.reader import Array, need
+from pinnpoint_verify.reader import Array, larger, need, smaller
 
 
 class Norms:
@@ -17,14 +17,15 @@ class Norms:
     def __init__(self, p: Side) -> None:
         mesh, self.p, self.d = p.mesh, p, p.mesh.d
         gradient = float(up(1.0 / math.sqrt(mesh.kappa.min())))
-        second = min(mesh.friedrichs, float(up(1.0 / math.sqrt(max(mesh.c.min(), 1e-300)))))
+        least = float(mesh.c.min())
+        second = smaller(mesh.friedrichs, float(up(1.0 / math.sqrt(least))) if least > 0.0 else math.inf)
         self.vanishing = bool(np.all(mesh.kind != NEUMANN))
         if mesh.d == 1:
             need(np.count_nonzero(mesh.kind) == 2, "remainder: not one interval")
             h, fixed = up(np.ptp(mesh.points[mesh.cells][:, :, 0], axis=1)), np.count_nonzero(mesh.kind == DIRICHLET)
             self.top = float(up(math.sqrt(total(up(h / mesh.kappa)) / (4.0 if fixed == 2 else 1.0))))
             self.top = self.top if fixed else float(up(mesh.reach + mesh.step).max())
-            second = min(second, float(up(self.top * math.sqrt(total(h)))))
+            second = smaller(second, float(up(self.top * math.sqrt(total(h)))))
             fourth = self.top * second
         elif self.vanishing:
             fourth = math.sqrt(0.5) * second * gradient if mesh.d == 2 else math.sqrt(second * gradient**3 / 27.0**0.5)
@@ -49,7 +50,7 @@ class Norms:
             fourth = math.sqrt(math.sqrt(3.1415926535897936 * R * R * (5.529 if point else 24.0)))
             return float(up(self.fourth * fourth / (4.0 * PI * kappa)))
         largest, square = (3.0 / 16.0, 1.397 / 256.0) if point else (0.5, 1.0 / 12.0)
-        return float(up(min(self.top * math.sqrt(2.0 * R * square), self.second * largest) * R / kappa))
+        return float(up(smaller(self.top * math.sqrt(2.0 * R * square), self.second * largest) * R / kappa))
 
     def remainder(self, eta: float, eta_d: float, z: Array, goal: dict[str, Any]) -> tuple[float, float]:
         """Upper bounds of ∫q⁺G and ∫q⁻G, q = λe²(3u_h + e), G ≥ 0 the Green function of the query."""
@@ -58,7 +59,7 @@ class Norms:
             A += self.weighted(goal["radius"], goal["kappa"], goal["kind"] == "point")
         both = 0.6495190528383291 * math.sqrt(lam) * A * eta * eta  # 3√3/8
         own = [
-            3.0 * max(0.0, float(np.max(e * self.p.nodal))) * self.second * eta**2 + self.fourth**2 * eta**3
+            3.0 * larger(0.0, float(np.max(e * self.p.nodal))) * self.second * eta**2 + self.fourth**2 * eta**3
             for e in (1.0, -1.0)
         ]
-        return float(up(min(both, lam * A * own[0]))), float(up(min(both, lam * A * own[1])))
+        return float(up(smaller(both, lam * A * own[0]))), float(up(smaller(both, lam * A * own[1])))

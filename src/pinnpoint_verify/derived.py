@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
 
-from pinnpoint_verify.reader import need
+from pinnpoint_verify.reader import larger, need, smaller
 from pinnpoint_verify.rows import Row, is_number, near, same, verdict_agrees
 
 Numbers = list[Fraction]
@@ -108,15 +108,15 @@ def numbers_agree(row: Row, parts: list[Row], along: tuple[Numbers, Row] | None 
     need(proved, f"{name!r}: [{row['lower']!r}, {row['upper']!r}] does not hold what its components allow")
     for key in ("target", "confidence", "rounding"):
         need(all(same(row[key], part[key]) for part in parts), f"{name!r}: another {key} than its components")
-    worst = max((part["guarantee"] for part in parts), key=WORST.index)
+    worst = larger((part["guarantee"] for part in parts), key=WORST.index)
     need(row["guarantee"] == worst, f"{name!r}: the guarantee is not that of its components")
     c, r = Fraction(row["center"]), Fraction(row["radius"])
-    half = max(high - c, c - low)
+    half = larger(high - c, c - low)
     fits = r >= half >= 0 and near(row["radius"], float(half), 1e-12, 1e-299)
     need(fits, f"{name!r}: center ± radius is not the interval")
     x = [Fraction(part["value"] if part["raw"] is None else part["raw"]) for part in parts[: len(ends)]]
     own = plainly(row, x, nu)
-    size = max(1e-300, *(abs(float(v)) for v in x))
+    size = larger(1e-300, *(abs(float(v)) for v in x))
     need(near(row["value"], own, 1e-9, 1e-7 * size), f"{name!r}: value is not that of its components, {own!r}")
 
 
@@ -173,11 +173,11 @@ def along_holds(
     square = dot(y, g)
     if square <= 0 or own[0] > own[1]:
         return False, False
-    least = max(Fraction(0), own[0], -own[1])
-    top = max(own[0] ** 2, own[1] ** 2) / square
-    rest = max(dot(list(x), times(B, list(x))) - dot(g, list(x)) ** 2 / square for x in product(*ends))
+    least = larger(Fraction(0), own[0], -own[1])
+    top = larger(own[0] ** 2, own[1] ** 2) / square
+    rest = larger(dot(list(x), times(B, list(x))) - dot(g, list(x)) ** 2 / square for x in product(*ends))
     below = low <= 0 or least * least >= low * low * square
-    return below, high >= 0 and top + max(rest, Fraction(0)) <= high * high
+    return below, high >= 0 and top + larger(rest, Fraction(0)) <= high * high
 
 
 def tensor(x: Numbers) -> list[Numbers]:
@@ -204,13 +204,13 @@ def principal_holds(ends: list[tuple[Fraction, Fraction]], order: int, low: Frac
     """Weyl: no eigenvalue moves further from that of the middle than the norm of the widths."""
     A, R = tensor([(a + b) / 2 for a, b in ends]), tensor([(b - a) / 2 for a, b in ends])
     square = sum((r * r for row in R for r in row), Fraction(0))
-    wide = min(root_above(square), max(sum(row, Fraction(0)) for row in R))
+    wide = smaller(root_above(square), larger(sum(row, Fraction(0)) for row in R))
     return above(A, high - wide) < order <= above(A, low + wide)
 
 
 def root_above(q: Fraction) -> Fraction:
     """A rational number a little above √q."""
-    scale = 10**60 * max(1, q.denominator)
+    scale = 10**60 * larger(1, q.denominator)
     return Fraction(math.isqrt(math.ceil(q * scale * scale)) + 1, scale)
 
 
@@ -220,7 +220,7 @@ def plainly(row: Row, x: Numbers, nu: Any) -> float:
         B = form(row["kind"], len(x), nu)
         return math.sqrt(float(dot(x, times(B, x))))
     A = tensor(x)
-    size = max((abs(v) for v in x), default=Fraction(0)) * 3 + Fraction(1, 10**300)
+    size = larger((abs(v) for v in x), default=Fraction(0)) * 3 + Fraction(1, 10**300)
     low, high = -size, size
     for _ in range(80):
         middle = (low + high) / 2

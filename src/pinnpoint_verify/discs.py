@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint_verify.checker import TINY, UNIT, Ball, ball, up
-from pinnpoint_verify.formulas import is_exact, syntax
+from pinnpoint_verify.calculus import parsed
+from pinnpoint_verify.checker import TINY, UNIT, Ball, up
 from pinnpoint_verify.reader import Array, Refused, need
 
 LIBM = 16.0 * UNIT
@@ -106,6 +106,48 @@ SMOOTH = {"exp": _exp, "sin": _sin, "cos": _cos, "sinh": _sinh, "cosh": _cosh, "
 SMOOTH |= {"atan": _atan, "log": _log}
 
 
+class Composed(str):
+    """A formula of the coordinates and of a state u, whose discs come from further coordinates.
+
+    These are u itself, or barycentric coordinates t and the values w at vertices and midpoints j < k of a quadratic
+    Σ b_jk t_j t_k.
+    """
+
+    __slots__ = ("d", "quadratic")
+    d: int
+    quadratic: bool
+
+    @classmethod
+    def of(cls, text: str, d: int, quadratic: bool) -> Composed:
+        """With so many coordinates of space."""
+        found = cls(text)
+        found.d, found.quadratic = d, quadratic
+        return found
+
+    def named(self, X: list[Ball]) -> dict[str, Ball]:
+        """What its variables are: |u(t + δ) − u(t)| ≤ Σ|∂_j u| r_j + Σ|b_jk| r_j r_k on discs."""
+        found, rest, n = dict(zip("xyz", X[: self.d], strict=False)), X[self.d :], self.d + 1
+        if not self.quadratic:
+            return found | {"u": rest[0]}
+        t, w = rest[:n], rest[n:]
+        b, place = dict[tuple[int, int], Ball](), n
+        for j in range(n):
+            b[j, j] = w[j]
+            for k in range(j + 1, n):
+                b[j, k] = b[k, j] = 2.0 * w[place] - 0.5 * (w[j] + w[k])
+                place += 1
+        m, r, size = 0.0 * t[0].m, 0.0 * t[0].m, 0.0 * t[0].m
+        for j in range(n):
+            slope = sum(b[j, k].m * t[k].m for k in range(n))
+            m = m + t[j].m * slope
+            r = r + 2.0 * np.abs(slope) * t[j].r
+            for k in range(n):
+                outer = (np.abs(t[j].m) + t[j].r) * (np.abs(t[k].m) + t[k].r)
+                r = r + np.abs(b[j, k].m) * t[j].r * t[k].r + b[j, k].r * outer
+                size = size + np.abs(b[j, k].m) * outer
+        return found | {"u": Ball(m, up(r * (1.0 + 1e-12) + 64.0 * UNIT * size))}  # checking.md, step 12b
+
+
 class Walk:
     """A formula at discs X of the coordinates.
 
@@ -114,11 +156,12 @@ class Walk:
     """
 
     def __init__(self, text: Any, X: list[Ball]) -> None:
-        self.X, self.shape, self.text = X, X[0].m.shape, str(text)
+        self.shape, self.known = X[0].m.shape, dict[int, Ball]()
+        self.named = text.named(X) if isinstance(text, Composed) else dict(zip("xyz", X, strict=False))
         self.rough = np.zeros(self.shape, dtype=bool)
         try:
             with np.errstate(all="ignore"):
-                found = self._walk(syntax(text)) if isinstance(text, str) else ball(float(text))
+                found = self._walk(parsed(text))
         except RecursionError as error:
             raise Refused("formula: cannot be read") from error
         lost = ~(np.isfinite(found.m) & (found.r >= 0.0))
@@ -126,13 +169,19 @@ class Walk:
         self.value = Ball(np.broadcast_to(m, self.shape), np.broadcast_to(r, self.shape))
 
     def _walk(self, node: Any) -> Ball:
+        """A part; trees of derivatives have the same part in several places."""
+        if id(node) not in self.known:
+            self.known[id(node)] = self._part(node)
+        return self.known[id(node)]
+
+    def _part(self, node: Any) -> Ball:
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
             v = float(node.value)  # checking.md, step 1c
-            return Ball(v, 0.0 if is_exact(node, self.text) else UNIT * abs(v) + TINY)
+            return Ball(v, 0.0 if node.exact else UNIT * abs(v) + TINY)  # type: ignore[attr-defined]
         if isinstance(node, ast.Name) and node.id in ("pi", "e"):
             return Ball(getattr(math, node.id), 4.0 * UNIT)
-        if isinstance(node, ast.Name) and node.id in ("x", "y", "z")[: len(self.X)]:
-            return self.X["xyz".index(node.id)]
+        if isinstance(node, ast.Name) and node.id in self.named:
+            return self.named[node.id]
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
             return -self._walk(node.operand) if isinstance(node.op, ast.USub) else self._walk(node.operand)
         if isinstance(node, ast.BinOp):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint_verify.checker import areas
+from pinnpoint_verify.glued import names_of
 from pinnpoint_verify.reader import Array, need
 
 Row = dict[str, Any]
@@ -60,8 +61,8 @@ def unfolded(mesh: Any) -> None:
 def outer(cells: Array) -> Array:
     """Facets of one cell only, as sorted vertices."""
     every = np.concatenate([np.delete(cells, k, axis=1) for k in range(cells.shape[1])])
-    facets, count = np.unique(every, axis=0, return_counts=True)
-    return facets[count == 1]
+    _, at, count = np.unique(names_of(every, int(cells.max()) + 1), return_index=True, return_counts=True)
+    return np.asarray(every[at[count == 1]])
 
 
 def domain_agrees(nodes: Array, cells: Array, case: Row, certificate: Row) -> None:

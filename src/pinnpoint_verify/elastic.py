@@ -13,7 +13,7 @@ import numpy as np
 
 from pinnpoint_verify.checker import Discrete, areas
 from pinnpoint_verify.domains import sides_agree
-from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.reader import Array, Bundle, larger, need, smaller
 from pinnpoint_verify.rows import cells_agree
 from pinnpoint_verify.systems import Found, Where
 
@@ -69,8 +69,8 @@ def elastic_agrees(bundle: Bundle, d: Discrete, at: Places, i: int, row: Row, ca
         return  # the material is not known here, which `Found.blind` tells
     else:
         found = tensors(bundle, at, i, row, known)
-    size = max(float(np.abs(stored).max()), 1e-300)
-    off = min(float(np.abs(stored - ell).max()) for ell in found)
+    size = larger(float(np.abs(stored).max()), 1e-300)
+    off = smaller(float(np.abs(stored - ell).max()) for ell in found)
     need(off <= CLOSE * size, f"{name!r}: ℓ is not that of the {row['kind']}, {off!r} away")
 
 

@@ -19,7 +19,7 @@ from scipy import special
 
 from pinnpoint_verify.checker import UNIT, Ball, gamma, means, up
 from pinnpoint_verify.discs import Ranges, Walk
-from pinnpoint_verify.reader import Array
+from pinnpoint_verify.reader import Array, larger, smaller
 
 RADII = (1.0, 1.4, 1.8, 2.5, 3.5, 5.0, 7.0, 10.0, 16.0, 25.0, 40.0, 1e3, 1e5, 1e8)
 """Of polydiscs, as multiples of a cell's own; on the first a formula may have kinks, the last show polynomials."""
@@ -123,7 +123,8 @@ class Discs:
     def distance(self, n: int) -> Array:
         """E_n ≥ dist(f, P_n) in the maximum norm: M R^{-n}/(R − 1), or M at R = 1, as a constant is a polynomial."""
         R = np.array(RADII[1:])[:, None]  # checking.md, step 2a
-        return np.asarray(up(np.minimum(self.spread[0], (self.spread[1:] * (R ** -max(n, 0) / (R - 1.0))).min(axis=0))))
+        far = self.spread[1:] * (R ** -larger(n, 0) / (R - 1.0))
+        return np.asarray(up(np.minimum(self.spread[0], far.min(axis=0))))
 
     def square(self, beta: Array, sup: Array, n: int) -> Array:
         """The same for (f − Q)²: along rays from the centroid Q moves by at most (7R + 6R²) times what it does on K."""
@@ -147,7 +148,7 @@ def children(V: Array) -> Array:
     """2^m simplices of equal size (n 2^m, m + 1, d), by midpoints of edges."""
     m = V.shape[1] - 1
     middle = {(j, k): 0.5 * (V[:, j] + V[:, k]) for j, k in pairs(m)}
-    corner = [[(min(i, j), max(i, j)) for j in range(m + 1)] for i in range(m + 1)]
+    corner = [[(smaller(i, j), larger(i, j)) for j in range(m + 1)] for i in range(m + 1)]
     inner: list[Any] = {2: [[(0, 1), (1, 2), (0, 2)]]}.get(m, [])
     if m == 3:
         around = ((0, 1), (0, 3), (2, 3), (1, 2))
@@ -163,11 +164,11 @@ def peaks(text: Any, V: Array, bary: Array, b: Array, discs: Discs) -> Array:
     """
     d = V.shape[1] - 1
     nodes = np.array([0.5 * (np.eye(d + 1)[j] + np.eye(d + 1)[k]) for j, k in pairs(d)])
-    f, L = _values(text, V, bary, nodes)
+    f, L = values(text, V, bary, nodes)
     gap = f.m - _quadratic(b, L)
     ends = [[pairs(d).index((j, j)), pairs(d).index((k, k))] for j, k in pairs(d)]
     bern = np.abs(2.0 * gap - 0.5 * gap[:, ends].sum(axis=2)).max(axis=1)
-    return np.asarray(up(bern + 3.0 * _noise(f, b) + 4.0 * discs.distance(2)))  # checking.md, step 5a
+    return np.asarray(up(bern + 3.0 * noise(f, b) + 4.0 * discs.distance(2)))  # checking.md, step 5a
 
 
 def _bent_peaks(data: tuple[Any, Array, Array, Array, Any], discs: Discs) -> Array:
@@ -175,14 +176,14 @@ def _bent_peaks(data: tuple[Any, Array, Array, Array, Any], discs: Discs) -> Arr
     text, V, bary, beta, bend = data
     d = V.shape[1] - 1
     thirds = np.array([a for a in np.ndindex(*(4,) * (d + 1)) if sum(a) == 3]) / 3.0
-    f, L = _values(text, V, bary, thirds)
+    f, L = values(text, V, bary, thirds)
     f = f + bend(L.swapaxes(1, 2))
     E = discs.distance(3)
-    top = np.abs(f.m - _quadratic(beta, L)).max(axis=1) + _noise(f, beta) + E
+    top = np.abs(f.m - _quadratic(beta, L)).max(axis=1) + noise(f, beta) + E
     return np.asarray(up(CUBIC * len(thirds) * top + E))  # checking.md, step 5b
 
 
-def _values(text: Any, V: Array, bary: Array, B: Array) -> tuple[Ball, Array]:
+def values(text: Any, V: Array, bary: Array, B: Array) -> tuple[Ball, Array]:
     """A formula at points B of parts V, and there the coordinates of the cells (n, m + 1, q)."""
     X = np.tensordot(V, B, (1, 1))
     blur = 16.0 * (V.shape[1] + 1) * UNIT * np.abs(V).max(axis=(1, 2))[:, None]
@@ -198,7 +199,7 @@ def _quadratic(b: Array, L: Array) -> Array:
     return np.asarray(sum(terms))
 
 
-def _noise(f: Ball, b: Array) -> Array:
+def noise(f: Ball, b: Array) -> Array:
     """What rounding does to values of f − Q."""
     return np.asarray(up(f.r.max(axis=1) + gamma(40) * (np.abs(b).max(axis=(1, 2)) + np.abs(f.m).max(axis=1))))
 
@@ -210,22 +211,22 @@ class Part:
         text, V, bary, beta, bend = data
         d = V.shape[1] - 1
         B, w, off = rule(d, m)
-        f, L = _values(text, V, bary, B)
+        f, L = values(text, V, bary, B)
         sup = peaks(text, V, bary, beta, discs)
         if bend is not None:
             more = bend(L.swapaxes(1, 2))
             f, sup = f + more, np.minimum(up(sup + more.top.max(axis=1)), _bent_peaks(data, discs))
-        gap, noise, E = f.m - _quadratic(beta, L), _noise(f, beta), discs.distance(2 * m - 3)
+        gap, lost, E = f.m - _quadratic(beta, L), noise(f, beta), discs.distance(2 * m - 3)
         self.moments = np.stack([(gap * L[:, j] * L[:, k]) @ w for j, k in pairs(d)], axis=1)
         self.slip = up(gamma(len(w) + 12) * np.abs(gap).max(axis=1))  # of the sums
-        self.E = up(E + noise + 0.5 * PEAK[d] * off * (sup + E))  # checking.md, step 3b
+        self.E = up(E + lost + 0.5 * PEAK[d] * off * (sup + E))  # checking.md, step 3b
         square = (gap * gap) @ w * (1.0 + gamma(len(w) + 6))
         if bend is None:
             self.far = up(2.0 * discs.square(beta, sup, 2 * m - 1) + off * sup * sup)
         else:  # by the triangle inequality, with a polynomial whose square the rule integrates
             second = discs.distance(m - 1)
-            self.far = up(4.0 * second * (np.sqrt(square) + noise + second) + off * (sup + second) ** 2)
-        self.square = up((np.sqrt(square) + noise) ** 2 + self.far)  # checking.md, step 4b
+            self.far = up(4.0 * second * (np.sqrt(square) + lost + second) + off * (sup + second) ** 2)
+        self.square = up((np.sqrt(square) + lost) ** 2 + self.far)  # checking.md, step 4b
 
 
 class Sums:
@@ -268,11 +269,11 @@ def enclosed(
     rough, sums = np.zeros(N, dtype=bool), Sums(N, d)
     size, made = float(np.abs(beta).max(initial=0.0)), 0
     orders = [m for m in LINES[d] if m > degree] or [degree + 1]
-    most = min(MOST, LEAST + 8 * N * orders[0] ** d)
+    most = smaller(MOST, LEAST + 8 * N * orders[0] ** d)
     cell, W, bary = np.arange(N), V, np.broadcast_to(np.eye(d + 1), (N, d + 1, d + 1))
     for level in range(DEPTH + 1):
         cut = d > 0 and level < DEPTH and size > 0.0 and made <= most
-        again, step = [np.zeros(0, dtype=int)], max(1, POINTS // max(orders) ** d)
+        again, step = [np.zeros(0, dtype=int)], larger(1, POINTS // larger(orders) ** d)
         for a in range(0, len(cell), step):
             at, discs = cell[a : a + step], Discs(text, W[a : a + step])
             left, bent = np.arange(len(at)), discs.rough & (level >= KINKS[d])
@@ -313,10 +314,10 @@ def largest(text: Any, V: Array, b: Array, most: Any) -> float:
         bound = peaks(text, W, bary, b[cell], Discs(text, W))
         wide = ~(bound <= limit[cell])
         bound = bound / scale[cell]
-        found = max(found, float(bound[~wide].max(initial=0.0)))
+        found = larger(found, float(bound[~wide].max(initial=0.0)))
         if not wide.any():
             break
         if d == 0 or level == 2 * DEPTH or wide.sum() * 4**d > MOST // 100:
-            return max(found, float(np.max(bound[wide])))
+            return float(larger(found, float(np.max(bound[wide]))))
         cell, W, bary = np.repeat(cell[wide], 2**d), children(W[wide]), children(bary[wide])
     return found

@@ -20,7 +20,7 @@ import numpy as np
 
 from pinnpoint_verify.band import Norms, Residual, band, mean_error
 from pinnpoint_verify.checker import NEUMANN, PI, Cells, Side, gamma, quadratic, total, up
-from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.reader import Array, Bundle, larger, need, smaller
 from pinnpoint_verify.reference import rule
 from pinnpoint_verify.rows import same
 from pinnpoint_verify.samples import Samples
@@ -151,7 +151,7 @@ class Worst:
             dual = p / (p - 1.0)
             left = 1.0 - dual * (1.0 - 1.0 / n)
             found.append((V**left / left) ** (1.0 / dual) / C * between(size, p))
-        return float(up(first + min(found) / math.sqrt(low) * (1.0 + SLACK)))
+        return float(up(first + smaller(found) / math.sqrt(low) * (1.0 + SLACK)))
 
     def interval(self, bundle: Bundle, given: Array, mismatch: float, goal: Row) -> tuple[float, float]:
         """Centre and radius of max |u − v| over the domain."""
@@ -167,7 +167,7 @@ class Worst:
         upper, at = float(band.max()), mesh.nodes_of(mesh.cells)
         off = 4.0 * gamma(2) * (np.abs(p.nodal) + np.abs(given))
         seen = (np.abs(p.nodal - given) - off)[at].max(axis=1) * (1.0 - 1e-15) - error * (1.0 + 1e-14)
-        lower = min(max(0.0, float(seen.max()), float(goal["least"])), upper)
+        lower = smaller(larger(0.0, float(seen.max()), float(goal["least"])), upper)
         if lower <= 1e-6 * upper:  # it is not negative
             return (float(up(0.5 * upper)),) * 2
         return 0.5 * (lower + upper), float(up(0.5 * (upper - lower)))
@@ -232,7 +232,7 @@ def between(size: dict[float, float], p: float) -> float:
     """‖·‖_p by Hölder's inequality from its neighbours."""
     if p in size:
         return size[p]
-    a, b = max(q for q in size if q < p), min(q for q in size if q > p)
+    a, b = larger(q for q in size if q < p), smaller(q for q in size if q > p)
     t = (1.0 / a - 1.0 / p) / (1.0 / a - 1.0 / b)
     return float(up(size[a] ** (1.0 - t) * size[b] ** t * (1.0 + SLACK)))
 
@@ -305,7 +305,7 @@ def boundary_agrees(samples: Samples, goal: Row, given: Array, name: str) -> Non
         if data is None or (samples.lift is None and goal["boundary"] is not None):
             return  # said to be blind
         v = 0.0 if goal["boundary"] is not None else given[corners]
-        seen = max(seen, float(np.max(np.abs(samples.value(data, mesh.points[corners]) - v), initial=0.0)))
+        seen = larger(seen, float(np.max(np.abs(samples.value(data, mesh.points[corners]) - v), initial=0.0)))
         if goal["boundary"] is not None:
             bary, _ = rule(mesh.d - 1, 5)
             X = np.einsum("qi,nic->nqc", bary, mesh.points[mesh.facets[facets]])
@@ -322,7 +322,7 @@ def raised(found: list[tuple[float, float]], goals: list[Row]) -> list[tuple[flo
     """At points of a lift the error is at least what their intervals prove, and so is the largest one."""
     pairs = list(zip(found, goals, strict=True))
     known = [abs(c - goal["own"][0]) - r for (c, r), goal in pairs if goal["kind"] == "point" and goal["own"]]
-    least, best = max(known, default=0.0) * (1.0 - 1e-12), list[tuple[float, float]]()
+    least, best = larger(known, default=0.0) * (1.0 - 1e-12), list[tuple[float, float]]()
     for (c, r), goal in pairs:
         low, high = c - r, c + r
         if goal["kind"] == "everywhere" and low < least <= high:

@@ -14,12 +14,12 @@ from pinnpoint_verify.averages import curved_mean_agrees, is_scalar, scalar_agre
 from pinnpoint_verify.bent import Bent
 from pinnpoint_verify.checker import Discrete, areas, means, quadratic
 from pinnpoint_verify.cover import covers_once
-from pinnpoint_verify.domains import domain_agrees, sides_agree
+from pinnpoint_verify.domains import domain_agrees, outer, sides_agree
 from pinnpoint_verify.elastic import elastic_agrees, is_elastic
 from pinnpoint_verify.formulas import plain
 from pinnpoint_verify.glued import Pairs, is_glued, pairs_agree
 from pinnpoint_verify.lengths import WHOLE
-from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.reader import Array, Bundle, larger, need, smaller
 from pinnpoint_verify.systems import Found, system_agrees
 
 Row = dict[str, Any]
@@ -60,6 +60,11 @@ class Places:
         return edges[:, 0] * self.n + edges[:, 1]
 
     @cached_property
+    def rim(self) -> Array:
+        """Facets of one cell only, as sorted vertices."""
+        return outer(self.cells)
+
+    @cached_property
     def around(self) -> Array:
         """Cells of every vertex, or of those that are one with it."""
         of = self.cells if self.same is None else self.same[self.cells]
@@ -79,10 +84,10 @@ class Places:
     def point(self, P: Array, weights: Array, some: Array) -> Array:
         """Σ weights · v(P) by the nodes, for points in some of the cells."""
         near, left, ell = cKDTree(self.X[some].mean(axis=1)), np.arange(len(P)), np.zeros(len(self.nodes))
-        for most in (min(16, len(some)), min(400, len(some)), len(some)):
+        for most in (smaller(16, len(some)), smaller(400, len(some)), len(some)):
             if not len(left):
                 break
-            for part in np.array_split(left, max(1, len(left) * most // 200_000)):
+            for part in np.array_split(left, larger(1, len(left) * most // 200_000)):
                 found = some[near.query(P[part], k=most)[1].reshape(len(part), most)]
                 V = self.X[found]
                 E = (V[:, :, 1:] - V[:, :, :1]).swapaxes(2, 3)
@@ -130,7 +135,7 @@ def ball_rule(d: int) -> tuple[Array, Array]:
     t, w = np.polynomial.legendre.leggauss(radial)
     r = 0.5 * (t + 1.0)
     w = 0.5 * w * d * r ** (d - 1)
-    angle = 2.0 * np.pi * (np.arange((d - 1) * count) + 0.5) / max(1, (d - 1) * count)
+    angle = 2.0 * np.pi * (np.arange((d - 1) * count) + 0.5) / larger(1, (d - 1) * count)
     ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     if d == 1:
         unit, share = np.array([[-1.0], [1.0]]), np.full(2, 0.5)
@@ -226,7 +231,7 @@ def group_agrees(
         if isinstance(alpha, str):  # by the producer's own rule
             return
         ell = -float(alpha) * float(areas(places.nodes[F]).m.sum()) * places.group(F)
-        need(np.abs(ell - stored).max() <= CLOSE * max(1.0, float(alpha)), f"{name!r}: ℓ is not that of the group")
+        need(np.abs(ell - stored).max() <= CLOSE * larger(1.0, float(alpha)), f"{name!r}: ℓ is not that of the group")
         return
     need(not np.isin(on, d.free).any(), f"{name!r}: a flux through what is not fixed")
     if case["problem"].get("convection") is not None:  # ℓ is a sum of rows that are not stored, and K not symmetric

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.reader import Array, Bundle, larger, need
 
 Row = dict[str, Any]
 CLOSE = 1e-9
@@ -73,8 +73,8 @@ def glue(grid: Any, pairs: Pairs) -> None:
     """
     n, same = grid.n, pairs.same
     order = np.argsort(same[grid.cells], axis=1, kind="stable")
-    names = _names(grid.facets, n)
-    one, two = (np.array(np.searchsorted(names, _names(np.sort(f, axis=1), n))) for f in (pairs.first, pairs.second))
+    names = names_of(grid.facets, n)
+    one, two = (np.array(np.searchsorted(names, names_of(np.sort(f, axis=1), n))) for f in (pairs.first, pairs.second))
     sign = np.take_along_axis(grid.sign, order, axis=1)
     grid.cells, grid.cell_facets = (np.take_along_axis(a, order, axis=1) for a in (grid.cells, grid.cell_facets))
     grid.facets = np.take_along_axis(grid.facets, np.argsort(same[grid.facets], axis=1, kind="stable"), axis=1)
@@ -92,8 +92,9 @@ def glue(grid: Any, pairs: Pairs) -> None:
     grid.paired = np.isin(kept, one)
 
 
-def _names(facets: Array, n: int) -> Array:
+def names_of(facets: Array, n: int) -> Array:
     """One number for each facet, in lexicographic order."""
+    need(n ** facets.shape[1] < 2**63, "mesh: too many nodes to be numbered")
     found = np.zeros(len(facets), dtype=np.int64)
     for column in facets.T:
         found = found * n + column
@@ -121,9 +122,9 @@ def flow_agrees(convection: Any, mesh: Any) -> None:
     bary = np.concatenate([np.eye(m + 1), rule(m, 5)[0]])
     facets = np.nonzero(mesh.paired)[0]
     T = mesh.facets[facets]
-    known = _names(np.sort(pairs.first, axis=1), mesh.n)
+    known = names_of(np.sort(pairs.first, axis=1), mesh.n)
     rank = np.argsort(known)
-    at = rank[np.searchsorted(known[rank], _names(np.sort(T, axis=1), mesh.n))]
+    at = rank[np.searchsorted(known[rank], names_of(np.sort(T, axis=1), mesh.n))]
     image = np.take_along_axis(pairs.second[at], np.argsort(pairs.same[pairs.second[at]], axis=1), axis=1)
     cells, local = mesh.owner[facets], np.argmax(mesh.cell_facets[mesh.owner[facets]] == facets[:, None], axis=1)
     n = -Shape(mesh.points[mesh.cells[cells]]).grad.m[np.arange(len(cells)), local]
@@ -131,5 +132,5 @@ def flow_agrees(convection: Any, mesh: Any) -> None:
     b = convection(np.einsum("qi,nic->nqc", bary, mesh.points[T]), cells)[0]
     c = convection(np.einsum("qi,nic->nqc", bary, mesh.points[image]), mesh.neighbour[facets])[0]
     through = np.einsum("nqc,nc->nq", b - c, n)
-    fits = np.all(np.abs(through) <= 1e-9 * max(np.abs(b).max(initial=0.0), np.abs(c).max(initial=0.0)))
+    fits = np.all(np.abs(through) <= 1e-9 * larger(np.abs(b).max(initial=0.0), np.abs(c).max(initial=0.0)))
     need(fits, "medium: convection jumps at a periodic pair (sampled)")

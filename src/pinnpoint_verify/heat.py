@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import erfc
 
 from pinnpoint_verify.checker import UNIT, gamma, up
-from pinnpoint_verify.reader import Array, need
+from pinnpoint_verify.reader import Array, larger, need, smaller
 
 REACH, RHO, IN_SPACE, IN_TIME, MOST = 6.5, 8.0, 14, 18, 20_000
 ELLIPSES = (1.2, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0, 40.0)
@@ -30,7 +30,7 @@ def gauss(n: int) -> tuple[Array, Array, float]:
     before, now, worst = [Fraction(1)] * n, X, abs(sum(W, Fraction(0)) - 2)
     for k in range(1, 2 * n):
         exact = Fraction(0) if k % 2 else Fraction(2, 1 - k * k)
-        worst = max(worst, abs(sum((a * b for a, b in zip(W, now, strict=True)), Fraction(0)) - exact))
+        worst = larger(worst, abs(sum((a * b for a, b in zip(W, now, strict=True)), Fraction(0)) - exact))
         before, now = now, [2 * a * b - c for a, b, c in zip(X, now, before, strict=True)]
     return x, w, 8.0 * n / 3.14159 * float(worst) * (1.0 + 1e-12)  # box.md, step 3b
 
@@ -143,10 +143,10 @@ class Axis:
     def mass(self, theta: float, size: float, least: float) -> float:
         """Upper bound of the mass without signs for complex v, |arg v| ≤ θ, least ≤ |v| ≤ size."""
         c, k4 = math.cos(2.0 * theta), 4.0 * self.kappa
-        near = math.exp(min(self.beta**2 * size**2 * (1.0 - c * c) / (k4 * c) * (1.0 + 1e-12), 700.0))
+        near = math.exp(smaller(self.beta**2 * size**2 * (1.0 - c * c) / (k4 * c) * (1.0 + 1e-12), 700.0))
         if self.beta:  # box.md, step 4b
             apart = c * (self.high - self.low) ** 2 / (self.kappa * size**2)
-            near = min(near * (5.0 + 4.0 / apart), self.tilt * math.exp(-(self.beta**2) * least**2 * c / k4))
+            near = smaller(near * (5.0 + 4.0 / apart), self.tilt * math.exp(-(self.beta**2) * least**2 * c / k4))
         return near / math.sqrt(c) * (1.0 + 1e-9)
 
     def face_bound(self, upper: bool, least: float, decay: float) -> float:
@@ -175,7 +175,7 @@ class TimeRule:
         a, b = math.sqrt(span[0]), math.sqrt(span[1])
         start = a if span[0] > 0.0 else self._start(b, side)
         x, w, _ = gauss(IN_TIME)
-        count = max(1, math.ceil(math.log2(b / start) - 1e-9))
+        count = larger(1, math.ceil(math.log2(b / start) - 1e-9))
         cuts = [start, *(b * (start / b) ** (k / count) for k in range(count - 1, 0, -1)), b]
         todo, nodes, weights, self.error = list(pairwise(cuts)), [], [], np.zeros(q + 1)
         while todo:
@@ -204,12 +204,12 @@ class TimeRule:
         if side is None:
             return b * 2.0**-25
         felt = side[0].gap(side[1]) / (2.0 * math.sqrt(62.0 * side[0].kappa))
-        return min(max(felt, b * 2.0**-40), 0.5 * b)
+        return float(smaller(larger(felt, b * 2.0**-40), 0.5 * b))
 
     @staticmethod
     def _skipped(span: tuple[float, float], start: float, c: float, side: Side) -> float:
         """Upper bound of what is left out next to s = 0 and moved at the ends, for data of size one."""
-        growth = math.exp(max(-c, 0.0) * span[1]) * (1.0 + 1e-12)
+        growth = math.exp(larger(-c, 0.0) * span[1]) * (1.0 + 1e-12)
         if side is None:
             return float(
                 up(((start**2 if span[0] == 0.0 else 0.0) + 16.0 * UNIT * span[1]) * growth)
@@ -242,7 +242,7 @@ class TimeRule:
             bound = (
                 2.0
                 * size
-                * math.exp(min(max(-c, 0.0) * size**2, 700.0))
+                * math.exp(smaller(larger(-c, 0.0) * size**2, 700.0))
                 * math.prod(axis.mass(theta, size, least) for axis in axes)
             )
             if side is not None:
@@ -250,8 +250,8 @@ class TimeRule:
             tau = (
                 np.maximum((abs(centre**2 - middle) + 2.0 * centre * long + long**2) / spread * (1.0 + 1e-12), 1.0) ** a
             )
-            real = min(real, bound)
-            slope = min(slope, (bound / (long / half - 1.0), tau), key=lambda m: m[0])
+            real = smaller(real, bound)
+            slope = smaller(slope, (bound / (long / half - 1.0), tau), key=lambda m: m[0])
             best = np.minimum(best, half * analytic(IN_TIME, bound, rho) * tau)  # box.md, step 4a
         more = half * own * real + 16.0 * UNIT * right * slope[0] * slope[1]  # box.md, step 4a
         return up(best + more), bool(best[q] <= 1e-15 * half * real + 1e-30 and math.isfinite(real))
@@ -264,7 +264,7 @@ class Instant:
         weight, v = math.exp(-c * s), math.sqrt(s)
         self.v, self.w = np.array([v]), np.array([weight])
         self.blur = np.array([weight * UNIT * (128.0 + 16.0 * abs(c) * s)])
-        theta = min(0.126, *(math.sqrt(a.kappa) / (abs(a.beta) * v) for a in axes if a.beta), 1.0)
+        theta = smaller(0.126, *(math.sqrt(a.kappa) / (abs(a.beta) * v) for a in axes if a.beta), 1.0)
         near = math.prod(a.mass(theta, (1.0 + theta) * v, (1.0 - theta) * v) for a in axes)
         self.error = np.array([8.0 * UNIT / theta * weight * near])  # box.md, step 4a
         self.skipped = 0.0

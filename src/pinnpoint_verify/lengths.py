@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from pinnpoint_verify.checker import Ball, Cells, Side, energy, means, mix, quadratic, rounded, total, up
-from pinnpoint_verify.reader import Array, need
+from pinnpoint_verify.reader import Array, larger, need
 
 Row = dict[str, Any]
 NORMS = ("l2-error", "energy-error")
@@ -40,8 +40,8 @@ class Lengths:
             need(mismatch == 0.0, f"{name!r}: no theorem for Dirichlet data that is missed")
             error = energy(self.p)
         bound = float(up(error + mismatch * math.sqrt(total(mesh.top)) * (1.0 + 1e-15)))
-        low, high = math.sqrt(max(0.0, float(square.low))) * (1.0 - 1e-15), float(up(math.sqrt(float(square.top))))
-        least, most = max(0.0, (low - bound) * (1.0 - 1e-15)), float(up(high + bound))
+        low, high = math.sqrt(larger(0.0, float(square.low))) * (1.0 - 1e-15), float(up(math.sqrt(float(square.top))))
+        least, most = larger(0.0, (low - bound) * (1.0 - 1e-15)), float(up(high + bound))
         if least <= 1e-6 * most:  # it is not negative
             return (float(up(0.5 * most)),) * 2
         return 0.5 * (least + most), float(up(0.5 * (most - least) + 2.0**-52 * most))

@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 from pinnpoint_verify.checker import Discrete, areas
 from pinnpoint_verify.formulas import plain, syntax
-from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.reader import Array, Bundle, larger, need, smaller
 from pinnpoint_verify.reference import directions, rule
 from pinnpoint_verify.rows import is_number, near, same
 
@@ -169,7 +169,7 @@ class Lift:
         """At points (…, d); slopes, and the sum of second derivatives, are along the axes or along these directions."""
         along = np.eye(X.shape[-1]) if along is None else along
         P = np.asarray(X).reshape(-1, X.shape[-1])
-        parts = [self._block(P[a : a + BLOCK], along) for a in range(0, max(1, len(P)), BLOCK)]
+        parts = [self._block(P[a : a + BLOCK], along) for a in range(0, larger(1, len(P)), BLOCK)]
         v, g, lap = (np.concatenate([getattr(p, k) for p in parts], axis=-1) for k in ("v", "g", "lap"))
         return Jet(v.reshape(X.shape[:-1]), g.reshape(len(along), *X.shape[:-1]), lap.reshape(X.shape[:-1]))
 
@@ -217,7 +217,7 @@ def own_value(lift: Lift, goal: Row, V: Array, n: int) -> tuple[float, float]:
         X = X + 0.5 * float(goal["side"]) * np.array(list(product(t, repeat=X.shape[1])))
         weights = np.array([float(np.prod(x)) for x in product(0.5 * w, repeat=X.shape[1])])
     elif goal["kind"] == "cells":
-        bary, w = rule(V.shape[1] - 1, min(n, 8))
+        bary, w = rule(V.shape[1] - 1, smaller(n, 8))
         size = np.abs(np.linalg.det(V[:, 1:] - V[:, :1]))
         X, weights = np.einsum("qi,nic->nqc", bary, V), size[:, None] / size.sum() * w
     u = lift(X)

@@ -21,7 +21,7 @@ from pinnpoint_verify.checker import (
     tuple_of,
     up,
 )
-from pinnpoint_verify.reader import Array, need
+from pinnpoint_verify.reader import Array, need, smaller
 
 
 def on_a_line(p: Side, x: float) -> tuple[float, float]:
@@ -72,5 +72,5 @@ def on_a_line(p: Side, x: float) -> tuple[float, float]:
     t = (Ball(x) - P[cell, :1]) / (Ball(P[cell, 1:]) - P[cell, :1])
     bary = [1.0 - t, t]
     value = sum((bary[j] * bary[k] * p.b[cell, j, k] for j, k in np.ndindex(2, 2)), Ball(np.zeros(1)))
-    C = min(float(reach(np.array([x]))[0]), float(up(mesh.reach[cell] + mesh.step[cell])))
-    return tuple_of(value[0], C * min(eta, energy(p)))
+    C = smaller(float(reach(np.array([x]))[0]), float(up(mesh.reach[cell] + mesh.step[cell])))
+    return tuple_of(value[0], C * smaller(eta, energy(p)))

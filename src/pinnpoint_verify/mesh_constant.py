@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 from pinnpoint_verify.checker import DIRICHLET, UNIT, Mesh, Shape, gamma, mix, up
-from pinnpoint_verify.reader import Array, need
+from pinnpoint_verify.reader import Array, larger, need, smaller
 
 MMD, OPTIONS = "MMD_AT_PLUS_A", {"SymmetricMode": True, "Equil": False, "DiagPivotThresh": 0.0}
 WIDE = 512.0
@@ -64,7 +64,7 @@ def eigenvalue(mesh: Mesh, free: Array, theta: float, tau: float) -> float:
     beta = 1.0 - 2.0 * d / (d + 1) + alpha
     M = matrix(shape.vol.m[:, None, None] * (alpha * np.eye(d + 1) + beta), f, f, (nf, nf))
     slack = float(np.max(shape.vol.r / shape.vol.m)) * 4.0 + 64.0 * UNIT
-    least = shape.vol.low * (alpha + min(0.0, (d + 1) * beta)) * (1.0 - 1e-14)
+    least = shape.vol.low * (alpha + smaller(0.0, (d + 1) * beta)) * (1.0 - 1e-14)
     m = np.bincount(mesh.cell_facets.ravel(), np.repeat(least, d + 1), minlength=len(mesh.facets))[free]
     stiff = matrix(k.m, v, v, (nv, nv))
     own = stiff.diagonal()
@@ -97,7 +97,7 @@ def _bordered(
     S = sp.block_array([[scale @ (A - M) @ scale, C], [C.T, -corner * sp.eye_array(nv)]], format="csr")
     rows = D * ((A_off + gamma(24) * (abs(A) + abs(M))) @ D + B_off @ Y)
     columns = Y * (B_off.T @ D)
-    wrong = float(up(max(rows.max(initial=0.0), columns.max(initial=0.0)) * (1.0 + 1e-9)))
+    wrong = float(up(larger(rows.max(initial=0.0), columns.max(initial=0.0)) * (1.0 + 1e-9)))
     try:
         count, zeta = negative(S, wrong) if order is None else negative(S[order][:, order], wrong, "NATURAL")
     except RuntimeError:  # a pivot is zero

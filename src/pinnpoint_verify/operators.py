@@ -16,7 +16,7 @@ import numpy as np
 
 from pinnpoint_verify.checker import PI, Ball, ball, length, up
 from pinnpoint_verify.cover import covers_once
-from pinnpoint_verify.reader import MOST_BYTES, Array, need
+from pinnpoint_verify.reader import MOST_BYTES, Array, larger, need
 
 KEYS = {"points", "cells", "kappa", "source", "prediction", "state", "flux", "energies", "center", "radius", "sizes"}
 DUALS = {"members", "duals", "dual_fluxes", "has_dual"}
@@ -128,7 +128,7 @@ def ends(x: Ball) -> tuple[float, float]:
 
 def root(x: float, *, high: bool) -> float:
     """A bound of √max(x, 0)."""
-    y = math.sqrt(max(x, 0.0))
+    y = math.sqrt(larger(x, 0.0))
     return y * (1.0 + 1e-14) if high else y * (1.0 - 1e-14)
 
 
@@ -141,11 +141,11 @@ def energies(one: Instance, given: dict[str, Any]) -> tuple[list[float], tuple[f
     nu = own[3]
     top, (least, most) = ends(own[2])[1], ends(other[2])
     high = root(most, high=True) + nu  # operators.md, step 2b
-    low = max(0.0, root((least - top) * (1.0 - 1e-14), high=False) - nu)  # operators.md, step 2c
+    low = larger(0.0, root((least - top) * (1.0 - 1e-14), high=False) - nu)  # operators.md, step 2c
     middle = one.work(one.source, u) * 2.0 - one.energy(u, u)  # operators.md, step 7c
     floor, ceiling = ends(middle)
     eta = root(top, high=True) + nu
-    square = max(0.0, floor), (max(0.0, ceiling) + eta * eta) * (1.0 + 1e-14)
+    square = larger(0.0, floor), (larger(0.0, ceiling) + eta * eta) * (1.0 + 1e-14)
     norm = root(square[1], high=True), root(square[0], high=False)
     return [high * (1.0 + 1e-14), low * (1.0 - 1e-14), *norm], square, own
 
@@ -214,7 +214,7 @@ def check(path: Any) -> list[str]:
             need(f != 0.0 and np.all(given["source"] == f) and np.all(given["members"][q]), "mean: needs one source")
             size = one.mesh.area.total() * f
             two = sorted(float(s) / float(size.m) for s in square)
-            slip = (float(size.r) / abs(float(size.m)) + 1e-14) * max(map(abs, two))  # operators.md, step 2f
+            slip = (float(size.r) / abs(float(size.m)) + 1e-14) * larger(map(abs, two))  # operators.md, step 2f
             low, high = two[0] - slip, two[1] + slip
         center, radius = float(given["center"][q]), float(given["radius"][q])
         fits = center - radius <= low and high <= center + radius

@@ -45,8 +45,9 @@ class Exit:
         """Facets on which b·n ≥ −ε is not proved, ε such that it costs at most this share of coercivity."""
         cell, root = mesh.owner[self.at], math.sqrt(square)
         # ∫_F v² ≤ |F|/|K| (‖v‖² + 2h/d ‖v‖ ‖∇v‖), varying.md, step 1d
-        way = square + 2.0 * mesh.h[cell] / (mesh.d * np.sqrt(mesh.kappa[cell])) * root
-        trace = float(np.max(areas(mesh.points[mesh.facets[self.at]]).top / mesh.low[cell] * way, initial=0.0))
+        thin = areas(mesh.points[mesh.facets[self.at]]).top / mesh.low[cell]
+        way = 2.0 * mesh.h[cell] / (mesh.d * np.sqrt(mesh.kappa[cell])) * root
+        trace = float(np.max(thin, initial=0.0)) * square + float(np.max(thin * way, initial=0.0))
         aim = np.full(len(cell), -share / (0.5 * (mesh.d + 1) * trace * (1.0 + 1e-12)))
         if self.m == 0:
             return np.nonzero((self.flow.m - self.flow.r)[:, 0] - self.error < aim)[0]

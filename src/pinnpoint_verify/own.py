@@ -12,7 +12,8 @@ import numpy as np
 
 from pinnpoint_verify.checker import Ball, Density, Side, mix
 from pinnpoint_verify.enclosures import enclosed, largest, pairs
-from pinnpoint_verify.reader import Array
+from pinnpoint_verify.reader import Array, larger, smaller
+from pinnpoint_verify.rows import is_number
 
 Row = dict[str, Any]
 CREDIT = 8.0
@@ -22,8 +23,8 @@ data."""
 
 def wanted(rows: list[Row]) -> float:
     """How small errors of the data are to be, relative to the data, so that they are lost in the claimed radii."""
-    shares = [row["radius"] / max(abs(row["center"]), row["radius"]) for row in rows if row["radius"]]
-    return float(np.clip(1e-7 * min(shares, default=1.0), 1e-14, 1e-9))
+    shares = [row["radius"] / larger(abs(row["center"]), row["radius"]) for row in rows if row["radius"]]
+    return float(np.clip(1e-7 * smaller(shares, default=1.0), 1e-14, 1e-9))
 
 
 def source_bounds(p: Side, texts: list[Any], region: Array, close: float) -> Array:
@@ -62,7 +63,7 @@ def data_bounds(
 ) -> tuple[Array, Array]:
     """Bounds on simplices, and which keep those that were stored."""
     bent = p is not None and bool(np.any(p.mesh.cubic[cells]))
-    if not isinstance(text, str) and not bent and np.all(full == float(text)):
+    if is_number(text) and not bent and np.all(full == float(text)):
         return np.zeros_like(stored), np.zeros(len(V), dtype=bool)
     bend: Any = None
     if bent:
@@ -89,7 +90,7 @@ def replaced(old: Density, at: Array, full: Array, rest: Array) -> Density:
 
 def held_gap(text: Any, V: Array, b: Array, most: float) -> float:
     """Upper bound of |g − u_h| on facets."""
-    return largest(text, V, b, max(most, 4e-15 * float(np.abs(b).max(initial=0.0))))
+    return largest(text, V, b, larger(most, 4e-15 * float(np.abs(b).max(initial=0.0))))
 
 
 def kept_below(text: Any, V: Array, b: Array, tops: Array) -> bool:

@@ -17,7 +17,7 @@ from pinnpoint_verify.bent import Bent
 from pinnpoint_verify.checker import Cells, Density, Mesh, Query, means
 from pinnpoint_verify.formulas import formula, plain
 from pinnpoint_verify.lifts import Jet, formula_jet
-from pinnpoint_verify.reader import Array, need
+from pinnpoint_verify.reader import Array, larger, need, smaller
 from pinnpoint_verify.reference import compare, directions
 from pinnpoint_verify.rows import is_number
 from pinnpoint_verify.varying import VariedSide
@@ -49,14 +49,14 @@ class Kernel:
         self.b0 = np.zeros(d) if b is None else np.array([float(formula(v, x0[None])[0]) for v in b])
         self.beta = self.inverse @ self.b0 / (2.0 * self.kappa0)
         self.nu2 = 0.0
-        self.nu2 = max(0.0, -float(self.bracket(x0[None])[0]) / self.kappa0)
+        self.nu2 = larger(0.0, -float(self.bracket(x0[None])[0]) / self.kappa0)
         self.phi, self.slope, self.height = radial_kernel(self.d, math.sqrt(self.nu2) * R)
         self.height /= R**self.d
         self.size = self.height * math.exp(R * float(np.linalg.norm(self.L.T @ self.beta))) / self.root
 
     def matrix(self, A: Any, X: Array) -> Array:
         """A matrix by its formulas at points (…, d)."""
-        each = [[formula(A[min(i, j)][max(i, j)], X) for j in range(self.d)] for i in range(self.d)]
+        each = [[formula(A[smaller(i, j)][larger(i, j)], X) for j in range(self.d)] for i in range(self.d)]
         return np.stack([np.stack(row, axis=-1) for row in each], axis=-2)
 
     def field(self, X: Array) -> Array:

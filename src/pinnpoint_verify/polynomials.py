@@ -14,7 +14,7 @@ from itertools import combinations, combinations_with_replacement, product
 import numpy as np
 
 from pinnpoint_verify.checker import UNIT, Ball, mix, up
-from pinnpoint_verify.reader import Array, need
+from pinnpoint_verify.reader import Array, larger, need
 
 MOST = {1: 16, 2: 12, 3: 8}
 """The largest degrees that are read."""
@@ -85,7 +85,7 @@ def plus(p: Ball | None, q: Ball, d: int) -> Ball:
     """A sum, of whatever degrees."""
     if p is None:
         return q
-    most = max(degree_of(x.m.shape[1], d) for x in (p, q))
+    most = larger(degree_of(x.m.shape[1], d) for x in (p, q))
     return raised(p, d, most) + raised(q, d, most)
 
 
@@ -110,7 +110,7 @@ def _mean(a: list[int], b: list[int]) -> Fraction:
 
 
 @cache
-def _against(d: int, p: int, q: int) -> Ball:
+def against(d: int, p: int, q: int) -> Ball:
     """Means of B_a B_b of degrees p and q."""
     one, two = indices(d, p).tolist(), indices(d, q).tolist()
     return fractions([_mean(a, b) for a in one for b in two], (len(one), len(two)))
@@ -120,7 +120,7 @@ def projected(p: Ball, d: int) -> tuple[Array, Array, Array]:
     """β (n, d + 1, d + 1) of the projection onto quadratics, the rms of the rest, and a bound of the error of β."""
     p = raised(p, d, 2)
     q = degree_of(p.m.shape[1], d)
-    moments, inverse = _against(d, q, 2), _inverse(d)
+    moments, inverse = against(d, q, 2), _inverse(d)
     six = p.m if q == 2 else (p.m @ moments.m) @ inverse.m.T
     beta, pairs = np.empty((len(six), d + 1, d + 1)), indices(d, 2).tolist()
     for j, k in combinations_with_replacement(range(d + 1), 2):
@@ -131,12 +131,12 @@ def projected(p: Ball, d: int) -> tuple[Array, Array, Array]:
     rest = p - by_quadratic(one, Ball(beta), d)
     # rest = h + what rounding left of the projection, whose coefficients follow from its means
     off = up(mix("na,ab->nb", rest, moments).top @ np.abs(inverse.top).T * (1.0 + 1e-13)).max(axis=1)
-    square = mix("na,ab,nb->n", rest, _against(d, q, q), rest).top
+    square = mix("na,ab,nb->n", rest, against(d, q, q), rest).top
     return beta, up(np.sqrt(np.maximum(square, 0.0))), off
 
 
 @cache
-def _half(d: int, q: int, j: int, k: int) -> Ball:
+def half(d: int, q: int, j: int, k: int) -> Ball:
     """From coefficients on a cell to those on its half where vertex k is the midpoint of j and k."""
     all_ = indices(d, q).tolist()
     at, table = {tuple(a): i for i, a in enumerate(all_)}, np.zeros((len(all_), len(all_)))
@@ -173,7 +173,7 @@ def not_above(stack: Ball, error: Array, aim: Array, d: int) -> Array:
         if not len(owner) or level == LEVELS[d] or q == 0 or len(owner) > PIECES:
             break
         j, k = pairs[level % len(pairs)]
-        halves = [mix("ab,neb->nea", _half(d, q, *ends), pieces) for ends in ((j, k), (k, j))]
+        halves = [mix("ab,neb->nea", half(d, q, *ends), pieces) for ends in ((j, k), (k, j))]
         pieces = Ball(*(np.concatenate([getattr(h, x) for h in halves]) for x in ("m", "r")))
         owner = np.tile(owner, 2)
     return np.unique(owner)

@@ -43,7 +43,7 @@ class Raised:
         apex = mesh.points[mesh.cells[cell, self.local]]
         base, one, two = (up(np.sqrt(((a - b) ** 2).sum(axis=1)) * (1.0 + 1e-14)) for a, b in _sides(V, apex))
         gradient = up((base * value + np.maximum(one, two) * slope) / (2.0 * np.sqrt(mesh.low[cell])) * (1.0 + 1e-14))
-        kappa, c = (mesh.kappa[cell], mesh.c[cell]) if medium is None else _tops(medium, cell)
+        kappa, c = (mesh.kappa[cell], mesh.c[cell]) if medium is None else tops_of(medium, cell)
         gradient, size = up(np.sqrt(kappa) * gradient), up(np.sqrt(0.5 * mesh.top[cell]) * value)
         every = np.zeros((3, mesh.C))
         for row, each in zip(every, (gradient, size, up(gradient + np.sqrt(c) * size)), strict=True):
@@ -63,9 +63,7 @@ class Raised:
         moments = np.stack([0.5 * (mean - tilt), 0.5 * (mean + tilt)], axis=1)
         off = gamma(2 * TERMS) * np.abs(self.P).sum(axis=1) + self.error[:, 0]
         across = Ball(t * moments, up(np.abs(t) * off[:, None])).total()
-        rest = z.osc + z.defect / np.sqrt(p.mesh.low)
-        q = up((np.sqrt(z.square) + (z.fuzz if isinstance(z, VariedSide) else 0.0)) * p.mesh.growth)
-        left = total(up(q * self.gradient + rest * self.size))
+        left = total(rest_of(self, z))
         center = center - query.sign * float(across.m)
         return center, float(
             up(radius + float(across.r) + left + 8.0 * 2.0**-53 * (abs(center) + abs(float(across.m))))
@@ -97,7 +95,14 @@ class Raised:
         return float(np.abs(self.p.nodal).max(initial=0.0))
 
 
-def _tops(medium: Any, cell: Array) -> tuple[Array, Array]:
+def rest_of(lift: Any, z: Side) -> Array:
+    """Upper bounds of |(ϱ_d, E) + (δ_d, ∇E)| on the cells, from norms of E."""
+    rest = z.osc + z.defect / np.sqrt(z.mesh.low)
+    q = up((np.sqrt(z.square) + (z.fuzz if isinstance(z, VariedSide) else 0.0)) * z.mesh.growth)
+    return up(q * lift.gradient + rest * lift.size)
+
+
+def tops_of(medium: Any, cell: Array) -> tuple[Array, Array]:
     """Upper bounds of A's largest eigenvalue and of c on some cells, from Bernstein coefficients of their models."""
 
     def top(word: str | None) -> Any:

@@ -27,6 +27,23 @@ def need(true: Any, line: str) -> None:
         raise Refused(line)
 
 
+def larger(*x: Any, **how: Any) -> Any:
+    """Python's `max`, but what is no number stays: `max(0.0, nan)` is 0.0, and a bound would be lost."""
+    return _extreme(max, x, how)
+
+
+def smaller(*x: Any, **how: Any) -> Any:
+    """Python's `min`, but what is no number stays."""
+    return _extreme(min, x, how)
+
+
+def _extreme(of: Any, x: Any, how: Any) -> Any:
+    """One of several, or of one list, by its `key`; the first that is no number, if there is one."""
+    key, every = how.get("key", lambda v: v), list(x if len(x) > 1 else x[0])
+    odd = [v for v in every if key(v) != key(v)]
+    return odd[0] if odd else of(every, **how)
+
+
 NAME = re.compile(r"[a-z0-9_]{1,40}(/[a-z0-9_]{1,40}){0,2}\.(npy|json)")
 MOST_FILES, MOST_JSON, MOST_BYTES = 20_000, 2**26, 2**35
 JSON = ("case.json", "certificate.json", "proof.json")

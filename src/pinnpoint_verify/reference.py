@@ -11,7 +11,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from scipy import special
 
-from pinnpoint_verify.reader import Array, need
+from pinnpoint_verify.reader import Array, larger, need, smaller
 
 PIECES = {0: 0, 1: 8, 2: 5, 3: 3}
 """By dimension, how often a cell is cut in two along each axis at most."""
@@ -44,7 +44,7 @@ def distance(x: Array, V: Array) -> float:
             t = -np.linalg.solve(G, (E @ a[:, :, None]))[:, :, 0] if size > 1 else np.zeros((len(V), 0))
             inside = np.all(t >= 0.0, axis=1) & (t.sum(axis=1) <= 1.0)
             gap = np.sqrt(((a + np.einsum("nk,nkc->nc", t, E)) ** 2).sum(axis=1))
-            best = min(best, float(gap[inside].min(initial=math.inf)))
+            best = smaller(best, float(gap[inside].min(initial=math.inf)))
     return best
 
 
@@ -89,7 +89,7 @@ def radial(d: int, kappa: float, c: float, R: float, a: float, f: Callable[[Arra
 
 def potential(d: int, kappa: float, R: float, a: float, r: Array) -> Array:
     """Φ for c = 0 and the mollifier C (1 − s): in closed form."""
-    p, q = np.maximum(r, max(a, 1e-300)) / R, a / R
+    p, q = np.maximum(r, larger(a, 1e-300)) / R, a / R
     s = p**2
     factor = {1: R / kappa, 2: 1.0 / (4.0 * math.pi * kappa), 3: 1.0 / (4.0 * math.pi * kappa * R)}[d]
     y = np.maximum(0.0, q**2 - (r / R) ** 2)
@@ -143,8 +143,8 @@ def _moments(data: tuple[Array, ...], V: Array, f: Callable[..., Array], some: A
     over many points, and one that lies between them may be met by a few.
     """
     bary, weights = cut(*rule(V.shape[1] - 1, n), pieces)
-    step, found = max(1, MOST // len(weights)), []
-    for start in range(0, max(1, len(some)), step):
+    step, found = larger(1, MOST // len(weights)), []
+    for start in range(0, larger(1, len(some)), step):
         at = some[start : start + step]
         X = np.einsum("qi,nic->nqc", bary, V[at])
         gap = f(X, bary, at) - np.einsum("njk,qj,qk->nq", data[0][at], bary, bary, optimize=True)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from pinnpoint_verify.reader import need
+from pinnpoint_verify.reader import larger, need, smaller
 
 Row = dict[str, Any]
 ALONE = ("exact", "root", "stationary")
@@ -56,7 +56,7 @@ def is_text(a: Any) -> bool:
 
 def near(a: Any, b: Any, relative: float, absolute: float = 0.0) -> bool:
     """Whether two numbers agree."""
-    return is_number(a) and abs(a - b) <= relative * max(abs(a), abs(b)) + absolute
+    return is_number(a) and abs(a - b) <= relative * larger(abs(a), abs(b)) + absolute
 
 
 def same(a: Any, b: Any) -> bool:
@@ -313,11 +313,11 @@ def history_agrees(certificate: Row, case: Row, rows: list[Row], cells: int) -> 
         )
         return
     worst = [
-        max(math.inf if r is None else r / t for r, t in zip(step["radius"], limits, strict=True) if t is not None)
+        larger(math.inf if r is None else r / t for r, t in zip(step["radius"], limits, strict=True) if t is not None)
         for step in steps
     ]
-    need(worst[steps.index(ends[0])] == min(worst), "refinement: another step was better")
-    reached = min(worst) <= 1.0
+    need(worst[steps.index(ends[0])] == smaller(worst), "refinement: another step was better")
+    reached = smaller(worst) <= 1.0
     fits = isinstance(said["stopped"], str) and (said["stopped"] == "") == reached
     need(fits, "refinement: why it stopped does not fit the radii")
     need(all(w > 1.0 for w in worst[:-1]), "refinement: it went on after the tolerance was met")

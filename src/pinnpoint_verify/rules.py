@@ -53,6 +53,6 @@ def exactness(bary: Array, weights: Array) -> int:
             values = np.prod([powers[p][:, i] for i, p in enumerate(exponents)], axis=0) if m else np.ones(len(bary))
             top = math.factorial(m) * math.prod(math.factorial(p) for p in exponents)
             mean = top / math.factorial(m + degree)
-            if abs(float(weights @ values) - mean) > EXACT * mean:
+            if not abs(float(weights @ values) - mean) <= EXACT * mean:
                 return degree - 1
     return HIGHEST

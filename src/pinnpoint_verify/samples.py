@@ -33,9 +33,10 @@ from pinnpoint_verify.glued import flow_agrees
 from pinnpoint_verify.lifts import Lift, alike, lift_agrees, own_value
 from pinnpoint_verify.own import data_bounds, held_gap, kept_below, load_bounds, source_bounds, wanted
 from pinnpoint_verify.point_kernels import Kernel, constants_agree, loads_agree, point_agrees
-from pinnpoint_verify.points import is_plain, proved_point
-from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.points import is_plain, proved_ball, proved_point
+from pinnpoint_verify.reader import Array, Bundle, larger, need
 from pinnpoint_verify.reference import compare, directions, distance, potential, radial, rule
+from pinnpoint_verify.residuals import Leftover, by_pairs, fluxes
 from pinnpoint_verify.robin_matrix import robin_matrix
 from pinnpoint_verify.rows import from_file, is_number
 from pinnpoint_verify.varying_samples import Coefficients
@@ -50,7 +51,11 @@ class Samples:
 
     def __init__(self, bundle: Bundle, mesh: Mesh, proof: Row, case: Row) -> None:
         self.bundle, self.mesh, self.proof, self.case = bundle, mesh, proof, case
-        self.harmonic = bool(np.any(mesh.cubic)) or any(name.startswith("dual/phi") for name in bundle.arrays)
+        self.harmonic = (
+            bool(np.any(mesh.cubic))
+            or mesh.reaction is not None
+            or any(name.startswith("dual/phi") for name in bundle.arrays)
+        )
         self.balls: dict[int, tuple[Array, float, float, float, float]] = {}
         self.slopes: dict[int, tuple[float, float]] = {}
         self.kernels: dict[int, Kernel] = {}
@@ -60,6 +65,7 @@ class Samples:
         self.proved: set[int] = set()
         problem, lift = case["problem"], proof["lift"] is not None
         self.lift = Lift(bundle, proof["lift"]) if lift and proof["lift"]["kind"] != "opaque" else None
+        self.left = Leftover(proof["lift"], mesh.d)
         self.source = plain(problem.get("source")) if self.lift else proof["source"]
         self.parts, self.region = self._by_groups(proof["source"])
         self.held = [plain(v) for v in (problem.get("dirichlet") or {}).values()] if self.lift else proof["dirichlet"]
@@ -84,7 +90,8 @@ class Samples:
             if mesh.pairs is not None:
                 flow_agrees(self.varied.convection, mesh)
         constant = () if self.varied is not None else (("diffusion", mesh.kappa), ("reaction", mesh.c))
-        for key, values in (*constant, ("cubic", mesh.cubic)):
+        cubic = (("cubic", mesh.cubic),) if mesh.reaction is None else ()
+        for key, values in (*constant, *cubic):
             given = plain(problem.get(key))
             self.blind += [f"the {key} on each cell, which comes from a file"] if from_file(given) else []
             known = [plain(v) for v in given.values()] if isinstance(given, dict) and not from_file(given) else [given]
@@ -98,7 +105,7 @@ class Samples:
             self.blind += [] if lift or None not in data else [f"{key} data"]
         if lift and self.lift is None:
             self.blind.append("value and residual of the prediction that was lifted")
-        elif self.lift and proof["neumann"]:
+        elif self.lift and proof["neumann"] and not self.left.known:
             self.blind.append("fluxes of the prediction that was lifted")
         elif self.lift and self.source is None:
             self.blind.append("source data")
@@ -139,20 +146,52 @@ class Samples:
         if self.bent is not None:  # data carried back by the map stay declared
             region = np.where(self.bent.bent, -1, region)
             groups = [facets[~self.bent.bent[self.mesh.owner[facets]]] for facets in groups]
-        if not lift:
+        loads = self.proof["neumann"]
+        if lift:
+            texts, region = self._leftover()
+            loads, groups = self._fluxes(groups)
+        if self.mesh.reaction is not None:
+            self.mesh.reaction.enclose(p, self.source, close)
+            self.stored = np.zeros(self.mesh.C, dtype=bool), load_bounds(p, loads, groups, close)
+        elif not lift or texts[0] is not None:
             cells = source_bounds(p, texts, region, close)
-            self.stored = cells, load_bounds(p, self.proof["neumann"], groups, close)
+            self.stored = cells, load_bounds(p, loads, groups, close)
         self._prove_exchange(close)
         loads = self.stored[1][[] if p.load is None else p.load.at]
         for what, some, where in (("the source", self.stored[0], "cells"), ("fluxes", loads, "facets")):
             count = f"{int(some.sum())} of {len(some)} {where}"
             self.unproved += [f"enclosures of {what} on {count}"] if some.any() else []
+        if self.varied is not None and self.mesh.medium.kept:
+            count = f"{self.mesh.medium.kept} of {self.mesh.C} cells"
+            self.unproved.append(f"models of A, b, c and c − ∇·b on {count}, with kinks or curves")
         if self.proof["raised"] is not None:
             self.unproved.append("polynomials of the Dirichlet data that are lifted into cells")
 
+    def _leftover(self) -> tuple[list[Any], Array]:
+        """What a lifted formula leaves of the source, and on which cells; None where it is no formula."""
+        plain_ = self.left.known and self.source is not None and not self.parts and not np.any(self.mesh.cubic)
+        if plain_ and self.varied is None:
+            return by_pairs(self.left, self.mesh, self.source)
+        only, one = np.zeros(self.mesh.C, dtype=int), self.varied
+        if not plain_ or one is None or len(one.A) > 1:
+            return [None], only
+        return [self.left.varied(self.source, one.A[0], None if one.b is None else one.b[0], one.c[0])], only
+
+    def _fluxes(self, groups: list[Array]) -> tuple[list[Any], list[Array]]:
+        """What a lifted formula leaves of the fluxes on facets across an axis."""
+        given, one = [plain(g) for g in (self.case["problem"].get("neumann") or {}).values()], self.varied
+        known = self.left.known and len(given) == len(groups) and None not in given
+        if not known or (one is not None and len(one.A) > 1):
+            return [None] * len(groups), groups
+        return fluxes(self.left, self.mesh, groups, given, None if one is None else one.A[0])
+
     def prove_point(self, i: int, query: Query, goal: Row, row: Row) -> None:
-        """The density and ∫fΦ of a point from the case's formula, where that is one."""
-        if not is_plain(goal, self.mesh, query) or self.proof["lift"] is not None:
+        """The density and ∫fΦ of a point from the case's formula, where that is one; the density of a ball."""
+        if goal["kind"] == "ball" and goal["radius"] is None and self.bent is None and query.phi is None:
+            proved_ball(query, goal, row["name"])
+            self.proved.add(i)
+            return
+        if not is_plain(goal, self.mesh, query):
             return
         self._settle(goal, row["name"])
         x0 = np.array(goal["at"], dtype=float)
@@ -160,7 +199,11 @@ class Samples:
             x0, np.argsort(((self.mesh.points[self.mesh.cells].mean(axis=1) - x0) ** 2).sum(axis=1))[:64]
         )
         need(cell >= 0 and goal["at"] == row["at"], f"{row['name']!r}: the point is outside the mesh")
-        if self.source is not None and proved_point(query, goal, row, self.source, self._parted(), cell):
+        text = self.source
+        if self.proof["lift"] is not None:
+            texts, region = self._leftover()
+            text = texts[region[cell]]
+        if text is not None and proved_point(query, goal, row, text, self._parted(), cell):
             self.proved.add(i)
 
     def _prove_exchange(self, close: float) -> None:
@@ -293,8 +336,9 @@ class Samples:
     def primal(self, p: Side, g: Cells) -> None:
         """S = f − λu_h³ on a range of cells, or what a lifted prediction leaves of f, f + κΔu − c u."""
         self.range(p, g)
-        if self.varied is not None:
+        if self.varied is not None and self.mesh.medium.kept:
             self.varied.models(g)
+        if self.varied is not None and self.mesh.medium.loose:
             self.varied.bounds(g)
         if self.parts:
             return self._grouped(p, g)
@@ -339,8 +383,8 @@ class Samples:
         if self.proof["range"] is None:
             return
         low, high = (float(x) for x in self.proof["range"])
-        slip = 1e-10 * max(abs(low), abs(high))
-        if not np.any(self.mesh.cubic):
+        slip = 1e-10 * larger(abs(low), abs(high))
+        if not np.any(self.mesh.cubic) and self.mesh.reaction is None:
             mean = np.einsum("njk,jk->n", p.f, means(self.mesh.d, 2).m)
             fits = np.all(mean >= low - p.e1 - slip) and np.all(mean <= high + p.e1 + slip)
             need(fits, "range: the stored source has other means")
@@ -374,11 +418,13 @@ class Samples:
             cells = mesh.owner[facets]
             gap = 0.0 if given is None else np.abs(self.value(given, X, cells) - at if sampled else at - given)
             if raised is not None:
-                need(given is not None and lift is None, "raised: data of which nothing is known")
-                at, X = (np.concatenate([np.eye(2), bary]) for _ in range(2))
+                unseen = lift is None and self.proof["lift"] is not None  # then all of the prediction is declared
+                need(given is not None or unseen, "raised: data of which nothing is known")
+                at = np.concatenate([np.eye(mesh.d), bary])
                 X = np.einsum("qi,nic->nqc", at, mesh.points[T])
                 own = np.einsum("njk,qj,qk->nq", b, at, at, optimize=True)
-                raised.compare(facets, (self.value(given, X, cells) if sampled else given) - own, bary)
+                if not unseen:
+                    raised.compare(facets, (self.value(given, X, cells) if sampled else given) - own, bary)
             size = float(np.abs(b).max(initial=0.0))
             if lift is not None:  # points are rounded, and so is a prediction that vanishes on a side
                 own = lift(X)
@@ -390,6 +436,10 @@ class Samples:
                 self.unproved.append(f"how well the state meets the Dirichlet data of {self.over[k]!r}, on curves")
             elif isinstance(given, str) and self.proof["lift"] is None:
                 proved = float(np.maximum(proved, held_gap(given, mesh.points[T], b, claimed)))
+            elif lift is not None and self.left.known and given is not None:
+                proved = float(np.maximum(proved, held_gap(self.left.held(given), mesh.points[T], b, claimed)))
+            elif lift is not None:
+                self.unproved.append(f"how well the prediction meets the Dirichlet data of {self.over[k]!r}")
             if given is not None and raised is not None and self.proof["lift"] is None and not carried:
                 fits = kept_below(given, mesh.points[T], b, raised.tops(facets))
                 need(fits, "raised: the Dirichlet data are larger somewhere than their polynomials")
@@ -470,7 +520,7 @@ class Samples:
             return radial(d, kappa, c, R, a, f, n)
 
         (_, first, _), (C0, rough, _), (C, value, size) = (found(24, n) for n in (19, 24, 32))
-        off = goal["error"] + 10.0 * max(abs(value - rough), abs(value - first) / 20.0) + 1e-9 * size
+        off = goal["error"] + 10.0 * larger(abs(value - rough), abs(value - first) / 20.0) + 1e-9 * size
         fits, seen = abs(goal["constant"] - value) <= off, [value]
         for count, n in () if fits else FINER[d]:  # a narrow feature: what two finer ones differ by is allowed
             _, value, size = found(count, n)
@@ -494,21 +544,21 @@ class Samples:
         """W of a point or a ball on a range of cells, C (1 − s); for cubic problems Φ, and what they add up to."""
         mesh, low, high = self.mesh, g.part.start, g.part.stop
         V, name = mesh.points[mesh.cells[g.part]], row["name"]
-        if self.harmonic:
+        if self.harmonic and mesh.reaction is None:
             self._linearised(query, g, V, name)
         if self.varied is not None and goal["radius"] is not None:
             point_agrees(self.kernel(i, goal, row), query, g, name, self.bent)
             return
-        if bare(goal):
+        if bare(goal) and i not in self.proved:
             need(query.phi is None or not np.any(query.phi.beta), f"{name!r}: an average has no kernel")
             density_agrees(self.bundle, mesh, i, query.w, g, goal, row, self.bent)
+            return
+        if i in self.proved:
             return
         if goal["kind"] == "gradient":
             height, off = self.slope(i, goal, row)
             if not math.isnan(height):
                 slope_agrees(mesh, query.w, g, goal, name, height, off)
-            return
-        if i in self.proved:
             return
         if goal["radius"] is None:
             if query.phi is not None:
@@ -569,7 +619,8 @@ class Samples:
             need(goal["constant"] == 0.0 and query is not None, f"{name!r}: an average has no constant")
         elif kind == "gradient":
             need(query is not None, f"{name!r}: a derivative without its dual")
-            self.slope(i, goal, row)
+            if i not in self.proved:
+                self.slope(i, goal, row)
         elif goal["known"]:
             x0, values = np.array(goal["at"], dtype=float), []
             for k, given in enumerate(self.held):
@@ -664,14 +715,19 @@ class Samples:
         """The lifted prediction's own value of a query."""
         assert self.lift is not None
         name = row["name"]
-        if goal["kind"] == "flux":
-            self.blind.append(f"the flux of the prediction that was lifted, of {name!r}")
-            return
         V = np.zeros((0, self.mesh.d, self.mesh.d))
         if goal["kind"] == "patch":
             V = self.mesh.points[self.mesh.facets[self.bundle(f"dual/facets{i}", None, whole=len(self.mesh.facets))]]
         if goal["kind"] == "cells":
             V = self.mesh.points[self.mesh.cells[chosen(self.bundle, i, row, self.mesh.C)]]
+        own = self.left.value(goal, V) if self.left.known else None
+        if own is not None:
+            goal["own"] = list(own)
+            return
+        if goal["kind"] == "flux":
+            self.blind.append(f"the flux of the prediction that was lifted, of {name!r}")
+            return
+        self.unproved.append(f"the lifted prediction's own value of {name!r}")
         factor = float(goal["kappa"]) if goal.get("flux") else 1.0
         rough, value = ([factor * x for x in own_value(self.lift, goal, V, n)] for n in (12, 16))
         off = goal["own"][1] + 10.0 * abs(value[0] - rough[0]) + 1e-10 * value[1]
@@ -681,7 +737,7 @@ class Samples:
         """The integral of stored data."""
         held = float(np.sum(w.beta.mean(axis=1) * self.mesh.top[w.at]))
         size = float(np.sum(np.abs(w.beta).max(axis=1) * self.mesh.top[w.at]))
-        off = share * max(abs(mass), size) + float(np.sum(self.mesh.top[w.at] * w.rest[:, 1]))
+        off = share * larger(abs(mass), size) + float(np.sum(self.mesh.top[w.at] * w.rest[:, 1]))
         need(abs(held - mass) <= off, f"{what}: its integral is {held!r}, not {float(mass)!r} (sampled)")
 
     def _robin_flux(self, query: Query | None, part: Array, goal: Row, name: str) -> None:

@@ -17,7 +17,7 @@ from pinnpoint_verify.enclosures import enclosed, inverse_gram, rule
 from pinnpoint_verify.formulas import syntax
 from pinnpoint_verify.model_jets import Jet, coordinates, formula
 from pinnpoint_verify.models import Model, space
-from pinnpoint_verify.reader import Array, need
+from pinnpoint_verify.reader import Array, larger, need
 from pinnpoint_verify.slab_fits import Fits, Modes, legendre, products, rests, symmetric
 
 ORDERS = {1: (6, 8, 10, 12), 2: (5, 6, 8, 10), 3: (4, 5, 6)}
@@ -88,7 +88,7 @@ class Source:
         orders = ORDERS[self.d]
         for q in orders[orders.index(self.orders.get(i, orders[0])) :]:
             found = models(text, low, high, q, timed)
-            good = np.all(found.e <= self.close * max(float(np.abs(found.C).max(initial=0.0)), 1e-300))
+            good = np.all(found.e <= self.close * larger(float(np.abs(found.C).max(initial=0.0)), 1e-300))
             if good or q == orders[-1]:
                 self.orders[i] = q
                 break

@@ -14,7 +14,7 @@ import numpy as np
 
 from pinnpoint_verify.checker import UNIT, gamma, up
 from pinnpoint_verify.enclosures import PEAK, inverse_gram, pairs, rule
-from pinnpoint_verify.reader import Array
+from pinnpoint_verify.reader import Array, larger
 
 
 @cache
@@ -78,7 +78,7 @@ def rests(count: int, degree: int) -> Array:
     P, found = legendre(count, degree), np.zeros(degree + 1)
     for j in range(count, degree + 1):
         left = 1.0 / (2 * j + 1) - sum(P[k, j] ** 2 / (2 * k + 1) for k in range(count))
-        found[j] = math.sqrt(max(left, 0.0) + 64.0 * UNIT)
+        found[j] = math.sqrt(larger(left, 0.0) + 64.0 * UNIT)
     return found
 
 

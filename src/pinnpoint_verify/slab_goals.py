@@ -13,7 +13,7 @@ from pinnpoint_verify.enclosures import largest
 from pinnpoint_verify.model_jets import Jet, formula
 from pinnpoint_verify.models import Model, space
 from pinnpoint_verify.mollifiers import clear
-from pinnpoint_verify.reader import Array, need
+from pinnpoint_verify.reader import Array, need, smaller
 from pinnpoint_verify.slab_data import NAMES, Source, moves, paired
 from pinnpoint_verify.slab_fits import Modes
 from pinnpoint_verify.slab_kernels import Kernel
@@ -73,14 +73,14 @@ class Pointed:
         self.volume, self.start, self.near = mesh.volume, 0.0, (0.0, 0.0)
         self.final = np.zeros((mesh.C, mesh.d + 1, mesh.d + 1)), np.zeros(mesh.C)
         if s0 == 0.0:
-            self._begin(min(0.1 * S, R * R / (144.0 * kappa)), top, float(row["radius"]), mesh)
+            self._begin(smaller(0.1 * S, R * R / (144.0 * kappa)), top, float(row["radius"]), mesh)
         self.kernel.resolve(mesh.points[mesh.cells], self.start, {1: 40, 2: 16, 3: 8}[mesh.d])
 
     def _begin(self, s: float, top: float, radius: float, mesh: MovingMesh) -> None:
         """The age below which ω and Ψ are bounded only: what that costs is a share of the claimed radius."""
         K = self.kernel
         for _ in range(60):
-            width = min(12.0 * math.sqrt(K.kappa * s) * (1.0 + 1e-12), K.R)
+            width = smaller(12.0 * math.sqrt(K.kappa * s) * (1.0 + 1e-12), K.R)
             value, spread = self.source.near(K.x0, self.cell, width, self.T, s)
             lost = K.missing(s)
             loss = s * (0.5 * abs(value) * lost + spread)
@@ -207,7 +207,7 @@ def _moving(text: str, mesh: MovingMesh, on: Array, T: Array, start: float, end:
     none: list[Model | None] = [None] * (m + 2)
     total_ = formula(text, [Jet(x, none, none) for x in (*X, t)], (*NAMES[: m + 1], "t")).v
     powers = [theta.scaled(Ball(0.0)).raised(Ball(1.0)), theta, (theta * theta).scaled(Ball(1.5)).raised(Ball(-0.5))]
-    for k in range(min(3, len(u))):
+    for k in range(smaller(3, len(u))):
         w = u[k][on][which]
         if m == 0:
             shape = theta.scaled(Ball(0.0)).raised(Ball(w[:, 0]))

@@ -14,7 +14,7 @@ import numpy as np
 from pinnpoint_verify.checker import UNIT, Ball, gamma, up
 from pinnpoint_verify.enclosures import inverse_gram, pairs
 from pinnpoint_verify.models import Model, bent, flat, space
-from pinnpoint_verify.reader import Array
+from pinnpoint_verify.reader import Array, larger, smaller
 from pinnpoint_verify.slab_fits import Modes, lost, symmetric
 from pinnpoint_verify.slab_leaves import Leaves
 
@@ -101,10 +101,10 @@ class Kernel:
 
     def pieces(self, start: float, end: float, T: float) -> Array:
         """Intervals of s that make up what is resolved of the slab (start, end) of time, (n, 2)."""
-        low, high = max(T - end, self.start), min(T - start, self.S)
+        low, high = larger(T - end, self.start), smaller(T - start, self.S)
         if low >= high:
             return np.zeros((0, 2))
-        n = max(1, math.ceil(math.log((high + self.s0) / (low + self.s0)) / math.log(RATIO)))
+        n = larger(1, math.ceil(math.log((high + self.s0) / (low + self.s0)) / math.log(RATIO)))
         marks = np.geomspace(low + self.s0, high + self.s0, n + 1) - self.s0
         marks[0], marks[-1] = low, high
         return np.stack([marks[:-1], marks[1:]], axis=1)
@@ -214,7 +214,7 @@ class Kernel:
         size = np.abs(left).sum(axis=1)
         for G in (L.inside, L.rim):
             skip = 2 * more if G is L.rim else 0
-            own, width = np.zeros((len(left), 2 * G.count - 1)), min(2 * G.count - 1 - skip, left.shape[1])
+            own, width = np.zeros((len(left), 2 * G.count - 1)), smaller(2 * G.count - 1 - skip, left.shape[1])
             own[:, skip : skip + width] = left[:, :width]
             # slabs.md, step 8b
             each = np.maximum((own[G.bin] * G.means).sum(axis=1), 0.0) + (blurred + L.slack * size)[G.bin]
@@ -233,7 +233,7 @@ class Kernel:
                 continue
             skip = more if G is self.leaves.rim else 0
             own, off = (np.zeros((len(a), G.count)) for _ in range(2))
-            width = min(G.count - skip, a.shape[1])
+            width = smaller(G.count - skip, a.shape[1])
             own[:, skip : skip + width], off[:, skip : skip + width] = a[:, :width], blur[:, :width]
             A, Z = own[G.bin], off[G.bin]
             np.add.at(moments, G.cell, G.share[:, None] * np.einsum("ni,nip->np", A, G.moments))

@@ -13,7 +13,7 @@ import numpy as np
 
 from pinnpoint_verify.checker import UNIT, gamma, up
 from pinnpoint_verify.enclosures import children, pairs, rule
-from pinnpoint_verify.reader import Array, need
+from pinnpoint_verify.reader import Array, larger, need, smaller
 from pinnpoint_verify.slab_fits import products
 
 MOST, CHUNK = 600_000, 4000
@@ -127,7 +127,7 @@ class Leaves:
     def _inside(self, W: Array, bary: Array, count: int) -> None:
         B, w, _ = rule(self.d, 2 * count - 1)
         for a in range(0, len(W), CHUNK):
-            at = np.arange(a, min(a + CHUNK, len(W)))
+            at = np.arange(a, smaller(a + CHUNK, len(W)))
             xi, noise = self._at(W[at], B, self.inside.bin[at])
             self.inside.add(at, np.ones(len(at)), xi, np.einsum("qi,nij->nqj", B, bary[at]), w, noise)
 
@@ -162,4 +162,4 @@ class Leaves:
         """Relative rounding of moments and means, and the rules' defects."""
         G = self.rim
         defects = [rule(self.d, 2 * self.inside.count - 1)[2], rule(self.d, 2 * (G.first + G.count) - 1)[2]]
-        return float(gamma(2000) + 4.0 * max(defects))
+        return float(gamma(2000) + 4.0 * larger(defects))

@@ -10,7 +10,7 @@ import numpy as np
 from pinnpoint_verify.checker import DIRICHLET, Ball, Density, means, mix, quadratic, total, up
 from pinnpoint_verify.formulas import plain
 from pinnpoint_verify.own import data_bounds, wanted
-from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.reader import Array, Bundle, larger, need
 from pinnpoint_verify.rows import is_number, same
 from pinnpoint_verify.slab_data import Source, initial, moves
 from pinnpoint_verify.slab_goals import Averaged, MovingMesh, Pointed, agreed, mismatch
@@ -235,7 +235,7 @@ class Run:
         value, more, radius = sweep.bound(j, (jumps, dual), (square, final), start, second)
         early, wrong = goal.early(f_top)
         size = math.sqrt(total(mesh.top))
-        dual_top = 4.0 * float(max(np.abs(x).max(initial=0.0) for x in z))
+        dual_top = 4.0 * float(larger(np.abs(x).max(initial=0.0) for x in z))
         more += off + last[1] + wrong + unresolved * self.top + float(np.sum(jumps)) * size * dual_top
         value = value + first + last[0] + early
         radius = float(up(radius + more + value.r))

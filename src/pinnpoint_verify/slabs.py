@@ -25,7 +25,7 @@ from pinnpoint_verify.checker import (
     total,
     up,
 )
-from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.reader import Array, Bundle, larger, need, smaller
 from pinnpoint_verify.robin import FreeSide, taken
 from pinnpoint_verify.slab_fits import Modes
 
@@ -102,7 +102,7 @@ class ModeSide(Side):
     def energy(self) -> tuple[float, float, float]:
         """‖D‖² but for means, what these cost in the energy, or in L² where that is infinite (docs/slabs.md, 1d)."""
         own = held(self, self)
-        P = float(up(total(up((self.q + self.rest) ** 2)) + max(float(own.m), 0.0) + float(own.r)))
+        P = float(up(total(up((self.q + self.rest) ** 2)) + larger(float(own.m), 0.0) + float(own.r)))
         if math.isfinite(self.mean):
             return P, self.mean, 0.0
         return P, 0.0, float(up(math.sqrt(total(up(self.defect**2 / self.mesh.low)))))
@@ -155,7 +155,7 @@ class Sweep:
         self.primal, self.loose = np.zeros((2, N))
         self.tallies = [Tally(N) for _ in range(queries)]
         least = float(mesh.c.min())
-        self.friedrichs = min(mesh.friedrichs, float(up(1.0 / math.sqrt(least))) if least > 0.0 else math.inf)
+        self.friedrichs = smaller(mesh.friedrichs, float(up(1.0 / math.sqrt(least))) if least > 0.0 else math.inf)
         self.ends: list[tuple[Array, Array]] = []
 
     def slab(self, n: int, primal: Given, duals: list[Given]) -> None:
@@ -256,7 +256,7 @@ class Sweep:
         tally, T = self.tallies[i], float(self.nodes[-1])
         loose_p, loose_d = self.loose + jumps[0], tally.loose + jumps[1]
         first = int(np.searchsorted(self.nodes, near, side="right")) - 1
-        loose_d[max(0, min(first, len(loose_d) - 1))] += second
+        loose_d[larger(0, smaller(first, len(loose_d) - 1))] += second
         rate = 0.0 if not math.isfinite(self.friedrichs) else (1.0 - 1e-12) / self.friedrichs**2
         best: tuple[float, float] | None = None
         shift, slip = math.fsum(tally.shift.tolist()), total(tally.slip)

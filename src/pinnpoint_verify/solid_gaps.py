@@ -63,7 +63,7 @@ class Gap:
         bary, w = rule(d - 1, 8)
         for facets, c, g in self.given:
             on = place[facets, c]
-            need(isinstance(g, str) or not np.any(on >= 0), "gap: on a facet whose displacement is a number")
+            need(isinstance(g, str) or np.all(on < 0), "gap: on a facet whose displacement is a number")
             if not isinstance(g, str):
                 continue
             values = formula(g, np.einsum("qi,nic->nqc", bary, body.points[body.facets[facets]]))

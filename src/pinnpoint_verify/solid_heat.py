@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint_verify.checker import Ball, Density, Shape, means, mix, up
-from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.reader import Array, Bundle, larger, need
 from pinnpoint_verify.rows import Row, is_number, same
 from pinnpoint_verify.solid_data import Data
 from pinnpoint_verify.solids import Body, Load
@@ -74,7 +74,7 @@ class Heat:
         far = abs(float(mean.m) + goal["constant"])
         small = far <= goal["error"] + 1e-13 * abs(goal["constant"])
         need(small, f"{row['name']!r}: another mean of the thermal stress")
-        goal["error"] = max(float(goal["error"]), float(up(far + mean.r + error)))
+        goal["error"] = larger(float(goal["error"]), float(up(far + mean.r + error)))
 
     def at_point(self, row: Row, cell: int, goal: Row) -> None:
         """At a point of a body that is evenly warm the constant is −κϑ of a normal stress, and else nothing."""

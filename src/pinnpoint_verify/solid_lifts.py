@@ -14,7 +14,7 @@ import numpy as np
 from pinnpoint_verify.checker import Density, Discrete, Shape, areas
 from pinnpoint_verify.formulas import formula
 from pinnpoint_verify.lifts import Lift, said_agrees
-from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.reader import Array, Bundle, need, smaller
 from pinnpoint_verify.reference import compare, directions, rule
 from pinnpoint_verify.rows import Row, near
 from pinnpoint_verify.solids import Body, Load, Traction
@@ -161,7 +161,7 @@ def own_value(row: Row, u: Displacement, cells: Array, facets: Array, v: Array, 
         X = X + float(row["ball"]) * (r[:, None, None] * unit).reshape(-1, d)
         weights = ((0.5 * w * d * r ** (d - 1))[:, None] * share).ravel()
     elif len(cells):
-        bary, w = rule(d, min(n, 8) if n > 8 else 5)
+        bary, w = rule(d, smaller(n, 8) if n > 8 else 5)
         size = np.abs(Shape(body.points[body.cells[cells]]).vol.m)
         X, weights = np.einsum("qi,nic->nqc", bary, body.points[body.cells[cells]]), size[:, None] / size.sum() * w
     elif len(facets):

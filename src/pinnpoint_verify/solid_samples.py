@@ -11,7 +11,7 @@ from scipy import special
 
 from pinnpoint_verify.checker import Density, Shape, means, up
 from pinnpoint_verify.formulas import formula
-from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.reader import Array, Bundle, need, smaller
 from pinnpoint_verify.reference import compare, directions, distance
 from pinnpoint_verify.rows import Row
 from pinnpoint_verify.solid_data import Data
@@ -33,8 +33,8 @@ def held_agrees(bundle: Bundle, body: Body, said: Row, row: Row, goal: Row, data
             off = abs(float(value.m) - goal["constant"])
             if off <= goal["error"] + value.r + 1e-12 * abs(float(value.m)) * isinstance(given[k], str):
                 far.append(float(up(off + value.r)))
-    need(min(far) < math.inf, f"{row['name']!r}: not the held value at the point")
-    goal["error"] = min(far)
+    need(smaller(far) < math.inf, f"{row['name']!r}: not the held value at the point")
+    goal["error"] = smaller(far)
 
 
 def ball_agrees(

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint_verify.checker import UNIT, Ball, Density, Grid, Shape, areas, ball, means, mix, quadratic, total, up
-from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.reader import Array, Bundle, need, smaller
 from pinnpoint_verify.solid_cells import balance, flipped, inner, korn, put, slot_norm, stack, stresses
 from pinnpoint_verify.solid_tables import cubic, lift_table
 from pinnpoint_verify.solid_tree import Tree
@@ -55,7 +55,7 @@ class Body(Grid):
     def parts(self, size: int = CHUNK) -> Any:
         """Ranges of cells with their geometry."""
         for a in range(0, self.C, size):
-            part = slice(a, min(a + size, self.C))
+            part = slice(a, smaller(a + size, self.C))
             yield part, Shape(self.points[self.cells[part]])
 
 
@@ -302,7 +302,7 @@ class Query:
         """Centre and radius."""
         p, z = self.p, self.z
         eta, dual, low, high = energy(p), energy(z), 0.0, 0.0
-        if eta > 0.0 and dual > 0.0:
+        if not (eta == 0.0 or dual == 0.0):  # what is no number stays
             s = math.sqrt(dual / eta)
             low, high = (0.25 * energy(p, z, e * self.both, self.wide, s) ** 2 for e in (-1.0, 1.0))
         value, off = self.value, self.off

@@ -30,7 +30,7 @@ from pinnpoint_verify.checker import (
     up,
 )
 from pinnpoint_verify.mesh_constant import eigenvalue, most, negative
-from pinnpoint_verify.reader import Array, need
+from pinnpoint_verify.reader import Array, larger, need
 
 Row = dict[str, Any]
 LEAST, SHARE = 1e-3, 0.1
@@ -85,7 +85,7 @@ class Spectrum:
                 self.low = -self._from_above(float(said["above"]))
         need(self.above > 1.0 + 1e-12, "spectrum: the reaction is not proved to be below the next eigenvalue")
         self.high = float(up(self.above / (self.above - 1.0) * (1.0 + 1e-12)))
-        self.gain = max(-self.low, self.high)
+        self.gain = larger(-self.low, self.high)
         self.M = self._mesh_constant(said["mesh"], held)
 
     def _stiffness(self) -> Ball:

@@ -13,9 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint_verify.checker import Discrete, areas, means, quadratic
-from pinnpoint_verify.domains import named, outer, side_of, sides_agree
+from pinnpoint_verify.domains import named, side_of, sides_agree
 from pinnpoint_verify.formulas import formula, plain
-from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.reader import Array, Bundle, larger, need, smaller
 from pinnpoint_verify.reference import rule
 from pinnpoint_verify.robin_matrix import robin_matrix
 from pinnpoint_verify.rows import is_number
@@ -46,6 +46,10 @@ class Where(Protocol):
     cells: Array
     same: Any
 
+    @property
+    def rim(self) -> Array:
+        """Facets of one cell only, as sorted vertices."""
+
     def nodes_of(self, simplices: Array) -> Array:
         """Nodes of simplices."""
 
@@ -71,7 +75,7 @@ class Found:
         """The ℓ of a flux or reaction is a sum of columns of K, which is symmetric, the constant the load there."""
         columns = d.rows[:, on]
         gap = np.abs(stored[d.free] - columns.sum(axis=1)).max()
-        need(gap <= LOOSE * max(1e-300, abs(columns).max()), f"{name!r}: ℓ is not that of the group")
+        need(gap <= LOOSE * larger(1e-300, abs(columns).max()), f"{name!r}: ℓ is not that of the group")
         if self.K is not None:
             gap = np.abs(stored - self.K[on].sum(axis=0)).max()
             need(gap <= LOOSE * abs(self.K).max(), f"{name!r}: ℓ is not that of the group (sampled)")
@@ -87,7 +91,7 @@ class Stored:
         words = {"cells": at.d, "mass": at.d, "facets": at.d - 1}
         self.rules = {word: stored_rule(bundle, word, m) for word, m in words.items()}
         need(len({rule is None for rule in self.rules.values()}) == 1, "rule: not all of them are stored")
-        self.cells, self.facets, edge = at.cells, list[Array](), outer(at.cells)
+        self.cells, self.facets, edge = at.cells, list[Array](), at.rim
         if "mesh/own" in bundle:  # with vertices in the order that the rules are for
             self.cells = bundle("mesh/own", *at.cells.shape, whole=at.n)
             need(np.array_equal(np.sort(self.cells, axis=1), at.cells), "mesh/own: other cells")
@@ -108,11 +112,11 @@ class Stored:
         asked = case["certificate"].get("quadrature")
         usual = {1: 2 if case["problem"].get("kind") == "elasticity" else 4, 2: 6}[degree]
         order = usual if asked is None else asked
-        order = max(order, 8) if case["certificate"].get("lift") else order  # residuals are less smooth
+        order = larger(order, 8) if case["certificate"].get("lift") else order  # residuals are less smooth
         said = certificate["problem"]["quadrature"]
         need(type(order) is int and said == order, f"certificate: the order of quadrature is {order!r}")
         for word, own in self.rules.items():
-            least = max(order, 2 * degree) if word == "mass" else order
+            least = larger(order, 2 * degree) if word == "mass" else order
             fits = own is None or own.order >= least
             need(fits, f"rule/{word}: not exact for polynomials of degree {least}")
 
@@ -128,7 +132,8 @@ def system_agrees(bundle: Bundle, d: Discrete, at: Where, case: Row) -> Found:
         return Found(None, load, slack, _words(stored, slack), ("A", *blind))
     kind = problem.get("kind")
     fits = kind in KINDS and (kind == "elasticity") == (at.count > 1)
-    need(fits and (kind == "semilinear") == ("system/cubic" in bundle), "case.json: another kind of problem")
+    bent = "system/cubic" in bundle or "system/shapes" in bundle
+    need(fits and (kind == "semilinear") == bent, "case.json: another kind of problem")
     need(kind == "semilinear" or "cubic" not in problem, "cubic: not part of the case")
     stored.order_agrees(case, bundle.json["certificate.json"], at.degree)
     if "deck" in problem:
@@ -152,7 +157,7 @@ def _words(stored: Stored, slack: Array | None) -> tuple[str, ...]:
 
 
 def _facets(group: str, at: Where, case: Row) -> Array:
-    F, on = outer(at.cells), side_of(group, at.nodes, case)
+    F, on = at.rim, side_of(group, at.nodes, case)
     return F if on is None else F[np.all(on[F], axis=1)]
 
 
@@ -221,7 +226,7 @@ def assembled(d: Discrete, at: Where, first: Array, second: Any, problem: Row, s
 def is_matrix(K: Any, d: Discrete, at: Where, line: str) -> None:
     """Refuse a stored matrix that is not this one, to rounding."""
     far, size = abs(K[d.free] - d.rows).max(axis=1).toarray().ravel(), abs(K[d.free]).max(axis=1).toarray().ravel()
-    need(np.all(far <= min(CLOSE, 1e-12 * _flatness(at)) * size), line)
+    need(np.all(far <= smaller(CLOSE, 1e-12 * _flatness(at)) * size), line)
 
 
 def _flatness(at: Where) -> float:
@@ -286,7 +291,7 @@ def _fixed(d: Discrete, at: Where, case: Row) -> None:
     """Every fixed entry has the value of a group that it may belong to; sides of named domains are fixed as a whole."""
     groups = case["problem"].get("dirichlet") or {}
     edge = np.zeros(len(at.nodes), dtype=bool)
-    edge[np.unique(at.nodes_of(outer(at.cells)))] = True
+    edge[np.unique(at.nodes_of(at.rim))] = True
     values, most, known, own = np.zeros(d.N), np.zeros(d.N, dtype=bool), True, np.zeros(len(at.nodes), dtype=bool)
     values[d.fixed] = d.held
     size, good = float(np.abs(d.held).max(initial=0.0)), np.zeros(d.N, dtype=bool)
@@ -388,7 +393,7 @@ def spread(X: Array, data: Row) -> Array:
     F, R, at = three(data["force"]), three(X - center), data.get("at")
     J = np.sum(R * R) * np.eye(3) - R.T @ R
     values, axes = np.linalg.eigh(J)
-    held = values > 1e-12 * max(float(values[-1]), 1e-300)  # the others leave the nodes where they are
+    held = values > 1e-12 * larger(float(values[-1]), 1e-300)  # the others leave the nodes where they are
     turn = turn + np.cross(three((center if at is None else np.array(at)) - center), F)
     omega = axes[:, held] @ ((axes[:, held].T @ turn) / values[held])
     return np.asarray((F / len(X) + np.cross(omega, R))[:, :d])

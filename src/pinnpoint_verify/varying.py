@@ -1,8 +1,8 @@
 """Coefficients that vary inside cells: −∇·(A∇u) + b·∇u + c u = f. Part of the proof, beside checker.py.
 
 docs/varying.md is its page. On every cell a bundle has models of the entries of A, of b, of c and of t = c − ∇·b, each
-a polynomial with |formula − p| ≤ ε, and R, α and m. The models are enclosures of formulas, as those of the source are:
-declared, and compared with the case's formulas in varying_samples.py. Everything else is proved here: R A Rᵀ ≥ I, α of
+a polynomial with |formula − p| ≤ ε, and R, α and m. The polynomials are the bundle's, ε is computed from the case's
+formulas (coefficients.py). Everything else is proved here: R A Rᵀ ≥ I, α of
 R, c − ½∇·b ≥ m, A∇v_h and the terms of lower order of each state as quadratic + h + ε with h ⟂ quadratics, Rδ and ϱ of
 both sides, their products, and J(u). Where a model is too coarse to show a lower bound, that is declared, and said.
 """
@@ -32,7 +32,7 @@ from pinnpoint_verify.checker import (
 )
 from pinnpoint_verify.lengths import WHOLE
 from pinnpoint_verify.polynomials import by_linear, by_quadratic, not_above, plus, projected, raised
-from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.reader import Array, Bundle, larger, need, smaller
 from pinnpoint_verify.spectrum import sizes
 
 DEEPEST = 0.9
@@ -47,7 +47,7 @@ CLOSE = 1e-8
 class Medium:
     """Models of the coefficients, R and lower bounds; it lowers the mesh's α to what R proves."""
 
-    def __init__(self, bundle: Bundle, mesh: Mesh) -> None:
+    def __init__(self, bundle: Bundle, mesh: Mesh, own: Any = None) -> None:
         C, self.d = mesh.C, mesh.d
         self.floor, self.region = bundle("medium/floor", C), bundle("medium/region", C, whole=C)
         need(np.array_equal(mesh.c, np.maximum(self.floor, 0.0)), "medium: the reaction is not its own lower bound")
@@ -56,8 +56,9 @@ class Medium:
         words = ["a"] if self.scalar else [f"a{i}{j}" for i, j in self.pairs]
         words += ["c", *([*(f"b{i}" for i in range(self.d)), "t"] if self.convective else [])]
         self.beta = {word: bundle(f"medium/{word}_beta", C, None) for word in words}
-        self.error = {word: bundle(f"medium/{word}_error", C) for word in words}
+        self.error = {word: np.array(bundle(f"medium/{word}_error", C)) for word in words}
         need(all(np.all(e >= 0.0) for e in self.error.values()), "medium: a bound is negative")
+        self.kept = C if own is None else own(self, mesh)  # cells on which a stored error stays
         self.R = up(1.0 / np.sqrt(mesh.kappa))[:, None, None] * np.eye(self.d)  # varying.md, step 1a
         if not self.scalar:
             self.R = bundle("medium/metric", C, self.d, self.d)
@@ -67,14 +68,14 @@ class Medium:
             from pinnpoint_verify.outflow import Exit
 
             self.exit = Exit(mesh, self)
-        self.loose = sum(self._missed(slice(a, min(a + CHUNK, C))) for a in range(0, C, CHUNK))
+        self.loose = sum(self._missed(slice(a, smaller(a + CHUNK, C))) for a in range(0, C, CHUNK))
         """Cells on which a lower bound is declared."""
 
     def entry(self, i: int, j: int) -> str | None:
         """The name of an entry of A; None for zero."""
         if self.scalar:
             return "a" if i == j else None
-        return f"a{min(i, j)}{max(i, j)}"
+        return f"a{smaller(i, j)}{larger(i, j)}"
 
     def model(self, word: str, part: slice) -> Ball:
         """Coefficients on a range of cells."""
@@ -92,7 +93,7 @@ class Medium:
         for i, j in self.pairs:  # the entries of R A Rᵀ, varying.md, step 1a
             found, off = None, np.zeros(len(R.m))
             for k, m in np.ndindex(d, d):
-                word, factor = f"a{min(k, m)}{max(k, m)}", R[:, i, k] * R[:, j, m]
+                word, factor = f"a{smaller(k, m)}{larger(k, m)}", R[:, i, k] * R[:, j, m]
                 found = plus(found, self.model(word, part) * factor[:, None], d)
                 off = up(off + self.error[word][part] * factor.top)
             rows.append(found)
@@ -110,12 +111,12 @@ class Medium:
         square = mesh.friedrichs**2
         if not math.isfinite(square):
             square = total(up(mesh.top * mesh.reach**2)) + float(mesh.convex.max()) ** 2
-        square, lack = float(up(square)), max(0.0, -float(self.floor.min()))
+        square, lack = float(up(square)), larger(0.0, -float(self.floor.min()))
         most = SPARE if self.convective else DEEPEST
         need(lack * square <= most, "medium: c − ½∇·b is not nonnegative but for what may be")  # varying.md, step 1c
-        spare = max(lack * (1.0 + 1e-12), CLOSE / square)  # varying.md, step 7b
+        spare = larger(lack * (1.0 + 1e-12), CLOSE / square)  # varying.md, step 7b
         for a in range(0, mesh.C, CHUNK):
-            part = slice(a, min(a + CHUNK, mesh.C))
+            part = slice(a, smaller(a + CHUNK, mesh.C))
             m, error = self.model("c", part), self.error["c"][part]
             if self.convective:
                 m = 0.5 * plus(m, self.model("t", part), mesh.d)
@@ -130,7 +131,7 @@ class Medium:
 
     def lack(self) -> float:
         """Q ≥ 0 with c ≥ −Q, from the models' coefficients."""
-        return max(0.0, -float((self.beta["c"].min(axis=1) - self.error["c"]).min()) * (1.0 + 1e-15))
+        return float(larger(0.0, -float((self.beta["c"].min(axis=1) - self.error["c"]).min()) * (1.0 + 1e-15)))
 
 
 def _stacked(rows: list[Any]) -> Ball:

@@ -1,4 +1,4 @@
-"""Coefficients that vary inside cells: what is declared of them, compared with the case's formulas in samples.
+"""Coefficients that vary inside cells: what stays declared of them, compared with the case's formulas in samples.
 
 Nothing here is part of a proof, and nothing here can make a bundle verify: it can only refuse. Derivatives of formulas
 are carried through them (lifts.py). Points have kernels (point_kernels.py).
@@ -6,7 +6,6 @@ are carried through them (lifts.py). Points have kernels (point_kernels.py).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cache
 from itertools import combinations_with_replacement, product
@@ -16,11 +15,12 @@ import numpy as np
 
 from pinnpoint_verify.bent import Bent
 from pinnpoint_verify.checker import NEUMANN, Cells, Mesh, Shape
+from pinnpoint_verify.coefficients import basis
 from pinnpoint_verify.formulas import formula, plain
 from pinnpoint_verify.lifts import Lift
 from pinnpoint_verify.point_kernels import Kernel, jet
-from pinnpoint_verify.polynomials import degree_of, indices
-from pinnpoint_verify.reader import Array, need
+from pinnpoint_verify.polynomials import degree_of
+from pinnpoint_verify.reader import Array, larger, need, smaller
 from pinnpoint_verify.reference import distance, rule
 from pinnpoint_verify.rows import is_number, near
 
@@ -78,7 +78,7 @@ class Coefficients:
             )
             need(len(A) == d and all(len(row) == d for row in A), "diffusion: a matrix of another size")
             return np.stack(
-                [np.stack([formula(A[min(i, j)][max(i, j)], Y) for j in range(d)], -1) for i in range(d)], -2
+                [np.stack([formula(A[smaller(i, j)][larger(i, j)], Y) for j in range(d)], -1) for i in range(d)], -2
             )
 
         if self.bent is None:
@@ -166,7 +166,7 @@ class Coefficients:
         values |= {f"b{i}": b[..., i] for i in range(mesh.d)}
         values |= {f"a{i}{j}": A[..., i, j] for i in range(mesh.d) for j in range(i, mesh.d)}
         for word, beta in medium.beta.items():
-            own = beta[g.part] @ basis(mesh.d, beta.shape[1], bary).T
+            own = beta[g.part] @ basis(mesh.d, degree_of(beta.shape[1], mesh.d), bary).T
             size = np.abs(values[word]).max(axis=1) + np.abs(beta[g.part]).max(axis=1) + np.abs(c).max(axis=1)
             far = np.abs(own - values[word]).max(axis=1)
             need(
@@ -191,13 +191,6 @@ class Coefficients:
         need(fits, f"{name!r}: the ball leaves where the coefficients are smooth")
         need(near(goal["kappa"], found.kappa0, 1e-12), f"{name!r}: not the diffusion at the point")
         return found
-
-
-def basis(d: int, count: int, bary: Array) -> Array:
-    """B_α at points, (points, count)."""
-    alpha = indices(d, degree_of(count, d))
-    factor = [math.factorial(int(a.sum())) / math.prod(math.factorial(k) for k in a.tolist()) for a in alpha]
-    return np.asarray(np.prod(bary[:, None, :] ** alpha[None], axis=2) * np.array(factor))
 
 
 def holding(mesh: Mesh, x0: Array, some: Array, name: str) -> int:
@@ -230,4 +223,4 @@ def _entry(given: Any) -> Any:
     if len(given) == 1:
         return given[0][0]
     need(all(len(row) == len(given) for row in given), "diffusion: not a square matrix")
-    return [[given[min(i, j)][max(i, j)] for j in range(len(given))] for i in range(len(given))]
+    return [[given[smaller(i, j)][larger(i, j)] for j in range(len(given))] for i in range(len(given))]

@@ -23,14 +23,14 @@ def pde(x, y):
     return after + y * along - NU * dde.grad.hessian(y, x, i=0, j=0)
 
 
-def burgers(quick: bool, end: float, refined: bool = False, more: int = 400) -> Row:
+def burgers(quick: bool, end: float, refined: bool = False) -> Row:
     """Train as the demo does, and certify."""
     domain = dde.geometry.GeometryXTime(dde.geometry.Interval(-1, 1), dde.geometry.TimeDomain(0, end))
     bc = dde.icbc.DirichletBC(domain, lambda x: 0, lambda _, on_boundary: on_boundary)
     ic = dde.icbc.IC(domain, lambda x: -np.sin(np.pi * x[:, 0:1]), lambda _, on_initial: on_initial)
     data = dde.data.TimePDE(domain, pde, [bc, ic], num_domain=400, num_boundary=40, num_initial=80)
     net = dde.nn.FNN([2] + [20] * 3 + [1], "tanh", "Glorot normal")
-    said = trained(data, net, 200, more, quick)
+    said = trained(data, net, 200, 1200, quick)
     if refined:  # the demo's loop, once: the points with the largest residuals join the others
         X, model = domain.random_points(2000), dde.Model(data, net)
         model.compile("adam", lr=1e-3, verbose=0)
@@ -48,7 +48,7 @@ def burgers(quick: bool, end: float, refined: bool = False, more: int = 400) -> 
 TASKS = {
     "DeepXDE Burgers": lambda quick: burgers(quick, 0.99),
     "DeepXDE Burgers_RAR": lambda quick: burgers(quick, 0.99, refined=True),
-    "PINNacle Burgers1D": lambda quick: burgers(quick, 1.0, more=1200),
+    "PINNacle Burgers1D": lambda quick: burgers(quick, 1.0),
 }
 
 if __name__ == "__main__":

@@ -32,10 +32,10 @@ def form(x, y):
 def allen_cahn(quick: bool) -> Row:
     """Train as the demo does, and certify."""
     domain = dde.geometry.GeometryXTime(dde.geometry.Interval(-1, 1), dde.geometry.TimeDomain(0, 1))
-    data = dde.data.TimePDE(domain, pde, [], num_domain=200 if quick else 500)
+    data = dde.data.TimePDE(domain, pde, [], num_domain=200 if quick else 2000)
     net = dde.nn.FNN([2] + [20] * 3 + [1], "tanh", "Glorot normal")
     net.apply_output_transform(form)
-    said = trained(data, net, 200, 400, quick)
+    said = trained(data, net, 500, 1500, quick)
 
     box = pp.Box([-1, 1], end=1.0, diffusion=0.001, nonlinear="5*(u**3 - u)", initial="x**2*cos(pi*x)", dirichlet=-1.0)
     lift = Lift(weights(net), "t*(1 - x**2)", "x**2*cos(pi*x)", variables=("x", "t"))

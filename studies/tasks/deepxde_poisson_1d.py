@@ -41,7 +41,8 @@ def slope(quick: bool, points: bool) -> Row:
     set_of = dde.icbc.PointSetOperatorBC(np.array([[1.0]]), np.array([[4.0]]), lambda x, y, X: dde.grad.jacobian(y, x))
     ends += [set_of if points else dde.icbc.NeumannBC(LINE, lambda x: 2 * (x + 1), right)]
     net = dde.nn.FNN(SMALL, "tanh", "Glorot uniform")
-    said = trained(dde.data.PDE(LINE, lambda x, y: dde.grad.hessian(y, x) - 2, ends, 16, 2), net, 300, 300, quick)
+    data = dde.data.PDE(LINE, lambda x, y: dde.grad.hessian(y, x) - 2, ends, 16, 2)
+    said = trained(data, net, 600 if points else 300, 300, quick)  # the second demo trains twice as long
     box = pp.Box([-1, 1], source=-2.0, boundary=[("dirichlet", "neumann")], neumann=4.0)
     definition = "u″ = 2 on (−1, 1), u(−1) = 0, u′(1) = 4"
     return scored(box, weights(net), box.points([-0.5, 0.1, 0.7]), "(x + 1)**2", said, definition)

@@ -9,9 +9,15 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 import pinnpoint
+import pinnpoint_verify
 
 ROOT = Path(pinnpoint.__file__).parent
+CHECKER = sorted(Path(pinnpoint_verify.__file__).parent.glob("*.py"))
+LOSE = {"fmax", "nanmax", "nanmin", "nansum", "nan_to_num", "nanargmax", "nanargmin"}
+"""Functions of numpy that drop what is no number (`fmin` of upper bounds keeps one that holds)."""
 SOURCE = ROOT.parent
 STOREYS = {  # from the ground up
     "ground": "base",
@@ -221,3 +227,29 @@ def test_few_arguments_may_be_anything():
     ]
     anything = sum(isinstance(t, ast.Name) and t.id == "Any" for t in types)
     assert anything <= 0.08 * len(types), f"{anything} of {len(types)}"
+
+
+@pytest.mark.parametrize("file", CHECKER, ids=lambda f: f.stem)
+def test_no_bound_is_decided_by_what_loses_no_numbers(file):
+    """`max(0.0, nan)` is 0.0, and `not x > limit` is true of nan."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    bare = [n.lineno for n in ast.walk(tree) if isinstance(n, ast.Call) and _named(n.func) in ("max", "min")]
+    assert not bare, f"{file.name}: max or min at lines {bare}; use larger and smaller"
+    lost = [n.lineno for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr in LOSE]
+    assert not lost, f"{file.name}: lines {lost}"
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and _named(call.func) == "need":
+            wrong = [n.lineno for n in ast.walk(call.args[0]) if _denies_an_order(n)]
+            assert not wrong, f"{file.name}: lines {wrong} accept what is no number"
+
+
+def _named(f):
+    return f.id if isinstance(f, ast.Name) else None
+
+
+def _denies_an_order(node):
+    """`not a > b` and `not np.any(a > b)`: true where a or b is no number."""
+    if not (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
+        return False
+    order = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+    return any(isinstance(n, ast.Compare) and any(isinstance(o, order) for o in n.ops) for n in ast.walk(node))

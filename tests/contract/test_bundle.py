@@ -292,12 +292,6 @@ def test_systems_made_in_python_verify(tmp_path, capsys):
 
 
 def test_what_cannot_be_re_checked_is_refused_and_says_so(tmp_path, capsys):
-    A = np.vstack([np.eye(3), np.ones((1, 3))])
-    system, queries = pp.LinearSystem(A, np.ones(4)), pp.Queries(np.eye(3))
-    certificate = pp.certify(system, np.zeros(3), queries)
-    with pytest.raises(pp.InputError, match="general Z or more rows"):
-        pp.write_bundle(tmp_path / "b", certificate, system, np.zeros(3), queries)
-    assert not (tmp_path / "b").exists()
     (tmp_path / "c.toml").write_text(text(kind="semilinear", more="cubic = -0.5", reaction=0.0, method="root"))
     if main(["certify", str(tmp_path / "c.toml"), "--quiet"]) == 0:
         refused(tmp_path / "c" / "bundle", capsys, "λ < 0", "cannot be re-checked")
@@ -384,8 +378,19 @@ def test_a_moved_bundle_verifies_with_another_python(copied, capsys):
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder.parent)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "VERIFIED"
-    assert main(["verify", str(folder / "nowhere")]) == 1
-    assert "is not a folder" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("wrong", [["nowhere"], ["case.json"], [".", "--inputs", "nowhere"], ["nowhere.npz"]])
+def test_what_is_no_bundle_is_an_input_that_is_refused(copied, capsys, wrong):
+    """Nothing was checked: that is no verdict."""
+    folder = copied("exact")
+    wrong = [word if word.startswith("--") else str(folder / word) for word in wrong]
+    for command in ([*wrong], [*wrong, "--key", str(folder / "nokey")]):
+        assert main(["verify", *command]) == 2
+        said = capsys.readouterr()
+        assert not said.out
+        assert len(said.err.splitlines()) == 1
+        assert "nowhere" in said.err or "case.json" in said.err or "--key" in said.err
 
 
 @pytest.mark.parametrize("name", ["exact", "root", "continuous 2D", "continuous root 1D"])
@@ -470,6 +475,9 @@ def test_arrays_cannot_be_edited(name, copied, capsys):
                 same = all(abs(p[0] - q[0]) <= 0.01 * q[1] and p[1] <= 1.01 * q[1] for p, q in pairs)
                 fine = rel.endswith(("_rest.npy", "raised/error.npy")) or (discrete and (rel, how) in HARMLESS)
                 fine = fine or (rel.startswith("dual/z") and how == "one entry")  # any dual state proves an interval
+                fine = fine or (
+                    rel == "continuous/state.npy" and how == "one entry"
+                )  # nor does a state have to be best
                 fine = fine or (rel.startswith("rule/") and how in ("swapped", "reversed"))  # the same points
                 (passed if same and fine else escaped).append((rel, how))
         path.write_bytes(whole)
@@ -525,7 +533,6 @@ def put(*path):
 ELSEWHERE = [0.41, 0.55]
 EDITS = [
     ("certificate.json", shrink(0.99)),
-    ("certificate.json", shrink(0.99999)),
     ("certificate.json", shrink(1.0, 0.01)),
     *(
         ("certificate.json", row(k, 1.01))
@@ -560,6 +567,17 @@ EDITS = [
     ("case.json", put("problem", "reaction", 1.9)),
     ("case.json", put("queries", 0, "at", ELSEWHERE)),
 ]
+
+
+def test_no_less_can_be_claimed_than_is_proved(copied, capsys):
+    """The checker's own radius is the limit: a claim just above it verifies, one just below it does not."""
+    folder = copied("continuous 2D")
+    own = proved(verdict(folder, capsys)[1])
+    claimed = [row["radius"] for row in json.loads((folder / "certificate.json").read_text())["queries"]]
+    ratio = max(r / c for (_, r), c in zip(own, claimed, strict=True))
+    assert 0.99 < ratio < 1.0
+    edit(folder, "certificate.json", shrink(ratio * (1.0 - 1e-5)))
+    refused(folder, capsys, ratio)
 
 
 def test_numbers_cannot_be_edited(made, tmp_path, capsys):
@@ -687,43 +705,6 @@ def test_the_checker_shares_nothing_with_what_it_checks_and_is_short():
     # what can only refuse is imported by the verdict alone
     proofs = (here / "checker.py").read_text(encoding="utf-8")
     assert not any(name in proofs for name in ("samples", "formulas", "reference"))
-
-
-def test_a_bound_from_the_mesh_is_declared_to_the_checker(tmp_path, monkeypatch, capsys):
-    """Large solids are proved without a factorization; the checker takes that bound on trust, says so, and no other."""
-    from pinnpoint.solvers import choice
-
-    monkeypatch.setattr(choice, "ROUGH_FROM", 50)
-    path = tmp_path / "solid.toml"
-    text = (
-        BEAM.replace('"square"', '"cube"').replace("cells = 6", "cells = 4").replace('["0", "-1"]', '["0", "-1", "0"]')
-    )
-    text = text.replace("[0.0, 0.0]", "0.0").replace('["0.5", "0"]', '["0.5", "0", "0"]').replace("0.55]", "0.55, 0.5]")
-    path.write_text(text)
-    assert main(["certify", str(path), "--quiet"]) == 0
-    bundle = tmp_path / "solid" / "bundle"
-    said = json.loads((bundle / "proof.json").read_text())
-    assert said["coercivity"]["how"] == "declared"
-    assert verifier.main(bundle) == 0
-    alpha = f"{said['coercivity']['alpha']:.6e}"
-    assert (
-        f"declared: coercivity {alpha} is taken from the certificate and was not proved again"
-        in capsys.readouterr().out
-    )
-    for factor in (1e6, -1.0):
-        forged = json.loads((bundle / "proof.json").read_text())
-        forged["coercivity"]["alpha"] *= factor
-        (bundle / "proof.json").write_text(json.dumps(forged))
-        sealed(bundle)
-        assert verifier.main(bundle) == 1
-        assert "coercivity" in capsys.readouterr().out
-        text = (bundle / "certificate.json").read_text()  # the claim too: energies of the vectors tell
-        (bundle / "certificate.json").write_text(text.replace(alpha, f"{forged['coercivity']['alpha']:.6e}"))
-        sealed(bundle)
-        assert verifier.main(bundle) == 1
-        assert "coercivity" in capsys.readouterr().out
-        (bundle / "certificate.json").write_text(text)
-        (bundle / "proof.json").write_text(json.dumps(said))
 
 
 PLAIN = """

@@ -54,7 +54,7 @@ def test_a_disc_by_its_curve_is_certified_and_every_output_says_so(word, tmp_pat
         assert row["lower"] <= truth <= row["upper"]
         assert row["radius"] < 1e-4
         assert row["guarantee"] == "deterministic"
-    assert any("intervals are for it" in note for note in found["notes"])
+    assert any("intervals of the PDE's own solution are for it" in note for note in found["notes"])
     assert main(["verify", str(tmp_path / "case" / "bundle")]) == 0
     page = (tmp_path / "case" / "report.html").read_text()
     assert "domain that the given curves bound" in page

@@ -325,6 +325,14 @@ def test_the_report_says_the_verdicts_in_words(tmp_path):
     assert "good enough" not in (tmp_path / "out" / "report.html").read_text("utf-8")
 
 
+def test_a_headline_says_how_many_were_asked(tmp_path):
+    """One of two was asked, and the other prediction is far off: that is told, too."""
+    assert main([*written(tmp_path, "query.1.accept=0.9"), "--quiet"]) == 0
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "the prediction is proved good enough at 1 of 2 queries, where it was asked; at ‘<bdi>centre</bdi>’" in page
+    assert '<section class="verdict off"' in page
+
+
 def test_notebooks_show_the_verdicts(certificate):
     plain, judged = certificate._repr_html_(), certificate.judged([1e-3, None])._repr_html_()
     assert "off by at least" in plain

@@ -63,3 +63,20 @@ def test_the_glossary_has_words_and_pages_use_them():
     assert len(words) >= 20
     pages = " ".join(page.read_text(encoding="utf-8").lower() for page in DOCS.glob("**/*.md"))
     assert all(word.lower() in pages for word in words)
+
+
+def test_no_underscore_of_a_page_is_taken_for_emphasis():
+    """Pages stress by *, and lower by _, which Markdown would pair where signs stand on both sides of it."""
+    markdown = pytest.importorskip("markdown_it", reason="pip install 'pinnpoint[docs]'").MarkdownIt
+    bound = "‖s‖_{S} ‖r‖_{S} and (Sw)_i/w_i; `a_b` [c_d](e_f.md)"
+    shown = markdown().render(typeset.lowering(bound))
+    assert shown == '<p>‖s‖_{S} ‖r‖_{S} and (Sw)_i/w_i; <code>a_b</code> <a href="e_f.md">c_d</a></p>\n'
+    assert "<em>" in markdown().render(bound)
+    for page in sorted(DOCS.rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        tokens = [t for block in markdown().parse(typeset.lowering(text)) for t in block.children or ()]
+        assert not [t for t in tokens if t.type == "em_open" and t.markup == "_"], page.name
+        before = [
+            t.content for block in markdown().parse(text) for t in block.children or () if t.type == "code_inline"
+        ]
+        assert before == [t.content for t in tokens if t.type == "code_inline"], page.name

@@ -296,7 +296,7 @@ def test_errors_of_rules_in_time_count(monkeypatch):
 def test_what_is_cut_off_a_gaussian_counts(monkeypatch):
     monkeypatch.setattr(kernels, "REACH", 1.5)
     assert decay()
-    monkeypatch.setattr(kernels, "erfc", lambda x: 0.0)
+    monkeypatch.setattr(kernels.scipy.special, "erfc", lambda x: 0.0)
     assert not decay()
 
 

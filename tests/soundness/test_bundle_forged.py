@@ -315,13 +315,13 @@ FORGED = [
     ("block", lambda f: f.array("dual/w0_rest", lambda a: 0.5 * a), "bounds of its block are too small"),
     ("block", lambda f: f.goal(side=0.31), "another side"),
     ("block", another_side, "is not that of the cells"),
-    ("slope", lambda f: f.array("dual/w0_beta", lambda a: 1.05 * a), "density of 'q0'"),
+    ("slope", lambda f: f.array("dual/w0_beta", lambda a: 1.05 * a), "mollifier of 'q0'"),
     ("slope", lambda f: f.goal(constant=0.1), "not 0.1"),
     ("slope", lambda f: f.goal(axis=0), "another side or direction"),
     ("slope", another_axis, "is not that of the gradient"),
     ("slope", lambda f: f.goal(radius=0.46), "the ball leaves"),
     ("pointed", lambda f: f.goal(flux=False), "another kind of query"),
-    ("pointed", lambda f: f.array("dual/w0_beta", lambda a: 0.5 * a), "density of 'q0'"),
+    ("pointed", lambda f: f.array("dual/w0_beta", lambda a: 0.5 * a), "mollifier of 'q0'"),
     ("plane", folded, "is not the matrix of the mesh"),
     ("plane", lambda f: f.json("case.json", lambda d: d["queries"][1].update(radius=0.1)), "another radius"),
     ("plane", lambda f: f.json("certificate.json", lambda d: d["problem"].update(source="7*x")), "another source"),
@@ -415,7 +415,7 @@ def test_data_without_anything_to_compare_with_are_declared(forger, made, monkey
     assert verifier.main(f.folder) == 0
     assert "declared: source data: there was nothing to compare with" in capsys.readouterr().out
     assert verifier.main(made("lift")) == 0
-    assert "declared: value and residual of the prediction that was lifted" in capsys.readouterr().out
+    assert "residual of the prediction that was lifted" not in capsys.readouterr().out  # it is proved
 
 
 def test_a_bundle_cannot_write_on_the_screen(forger, capsys):
@@ -507,7 +507,7 @@ def test_nothing_is_left_of_a_bundle_without_a_witness(tmp_path, monkeypatch):
     def fail(*_):
         raise pp.CertificationError("coercivity: no positive bound could be verified")
 
-    monkeypatch.setattr(discrete, "_coercive", fail)
+    monkeypatch.setattr(discrete, "coercive", fail)
     with pytest.raises(pp.InputError, match="a witness for the checker could not be made"):
         pp.write_bundle(tmp_path / "b", certificate, system, np.zeros(n), queries)
     assert not (tmp_path / "b").exists()

@@ -7,7 +7,7 @@ import pytest
 
 import pinnpoint as pp
 from pinnpoint.base.errors import InputError
-from pinnpoint_verify import glued
+from pinnpoint_verify import checker
 from pinnpoint_verify.claims import verify
 from pinnpoint_verify.reader import Refused
 from tests.soundness.test_bundle_forged import Forger
@@ -117,7 +117,7 @@ def test_other_pairs_are_refused(tmp_path, change):
 def test_vertices_must_have_one_order(tmp_path, monkeypatch):
     """Cells that read a flux in different orders prove less than is claimed."""
     written(tmp_path / "b", 2)
-    own = glued.glue
+    own = checker.glue
 
     def wrong(grid, pairs):
         same = pairs.same
@@ -125,7 +125,7 @@ def test_vertices_must_have_one_order(tmp_path, monkeypatch):
         own(grid, pairs)
         pairs.same = same
 
-    monkeypatch.setattr(glued, "glue", wrong)
+    monkeypatch.setattr(checker, "glue", wrong)
     with pytest.raises(Refused):
         verify(tmp_path / "b")
 

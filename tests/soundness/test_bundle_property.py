@@ -34,6 +34,11 @@ FINE = {
     "cubic reaction, point, stationary, discrete": None,
     "heat in time, point, exact, discrete": None,
     "a matrix, functional, exact, ": None,
+    "least squares, functional, exact, ": None,
+    "a general Z, functional, exact, ": None,
+    "periodic, point, exact, continuous": plane(
+        10, degree=2, periodic={"left": "right"}, dirichlet={"bottom": 0.0, "top": 0.0}
+    ),
     "a matrix that is not symmetric, functional, norm, ": None,
     "a lift by a formula, point, exact, continuous": None,
     "a box in time, point, box, ": None,

@@ -65,12 +65,24 @@ def mixed():
     return heat, heat.points([[0.4, 0.5]], ["p"]) + heat.mean("m")
 
 
+def solid():
+    given = {
+        "dirichlet": {"left": 1.0},
+        "neumann": {"right": "y"},
+        "reaction": 1.0,
+        "source": "x*t",
+        "initial": "1 + x*y*z",
+    }
+    heat = pp.fem.Parabolic(generate("cube", 1), **given, end=0.1, steps=2)
+    return heat, heat.mean("m") + heat.cells([0, 2], "c") + heat.mean("over", since=0.05)
+
+
 def small():
     heat = line(4, initial="sin(pi*x)", source="x*t", steps=3)
     return heat, heat.points([[0.4]], ["p"]) + heat.averages([[0.4]], spread=0.1, names=["g"])
 
 
-CASES = {f.__name__: f for f in (decay, reacting, exchanging, flowing, floating, mixed)}
+CASES = {f.__name__: f for f in (decay, reacting, exchanging, flowing, floating, mixed, solid)}
 MADE = {}
 
 
@@ -255,8 +267,13 @@ def test_balls_lifts_and_drift_are_told_and_not_written(tmp_path):
         pp.write_bundle(tmp_path / "balls", found, heat, guess, asked)
     drifted = line(initial="sin(pi*x)", convection=[1.0])
     found = pp.certify(drifted, guess, drifted.points([[0.4]]))
-    with pytest.raises(pp.InputError, match="drift"):
+    with pytest.raises(pp.InputError, match="convection"):
         pp.write_bundle(tmp_path / "drift", found, drifted, guess, drifted.points([[0.4]]))
+    swaying = line(2, dirichlet={"left": 0.0}, neumann={"right": "t"}, steps=2)
+    guess = np.zeros(swaying.grid.levels.size * len(swaying.nodes))
+    found = pp.certify(swaying, guess, swaying.mean())
+    with pytest.raises(pp.InputError, match="fluxes that do not move"):
+        pp.write_bundle(tmp_path / "fluxes", found, swaying, guess, swaying.mean())
     assert not (tmp_path / "balls").exists()
 
 

@@ -14,7 +14,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.cli.main import main
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.transfer.estimator import Side
-from pinnpoint_verify import checker, point_kernels, polynomials, varying, varying_samples
+from pinnpoint_verify import checker, claims, coefficients, point_kernels, polynomials, varying, varying_samples
 from pinnpoint_verify.claims import verify
 from pinnpoint_verify.reader import Refused
 from tests.soundness.test_bundle_forged import Forger
@@ -212,10 +212,6 @@ def scaled(name, factor):
     return lambda forger: forger.array(name, lambda a: factor * a)
 
 
-def zeroed(name):
-    return lambda forger: forger.array(name, np.zeros_like)
-
-
 def narrower(forger):
     def less(data):
         for row in data["queries"]:
@@ -229,7 +225,7 @@ def other_formula(files):
     def change(forger):
         def less(data):
             part = data["medium"] if "medium" in data else data["problem"]
-            part["reaction"] = ["1 + 1.001*x"] if "medium" in data else "1 + 1.001*x"
+            part["reaction"] = ["1 + 5*x"] if "medium" in data else "1 + 5*x"
 
         for file in files:
             forger.json(file, less)
@@ -246,8 +242,7 @@ def no_medium(forger):
 
 FORGED = {
     "A's models by a thousandth": scaled("medium/a_beta", 1.001),
-    "c's models by a thousandth": scaled("medium/c_beta", 1.001),
-    "errors of A are left out": zeroed("medium/a_error"),
+    "c's models by a half": scaled("medium/c_beta", 1.5),
     "α by a millionth": scaled("continuous/kappa", 1.0 + 1e-6),
     "α by a tenth": scaled("continuous/kappa", 1.1),
     "m by a tenth": scaled("medium/floor", 1.1),
@@ -282,6 +277,41 @@ def test_what_was_altered_is_refused(tmp_path, tmp_path_factory, what):
     forger.seal()
     with pytest.raises(Refused):
         verify(tmp_path / "b")
+
+
+def test_stored_errors_of_models_are_not_used(tmp_path):
+    bundle(tmp_path / "b", points=False, **COARSE)
+    before = proved(verify(tmp_path / "b"))
+    forger = Forger(tmp_path / "b")
+    for name in ("a_error", "c_error"):
+        forger.array(f"medium/{name}", np.zeros_like)
+    forger.seal()
+    np.testing.assert_array_equal(proved(verify(tmp_path / "b")), before)
+
+
+BUMPS = {
+    "diffusion": ({"diffusion": "1 + x*y"}, "1 + x*y"),
+    "reaction": ({"reaction": "1 + exp(x)"}, "1 + exp(x)"),
+    "convection": ({"convection": ("y + x*x", "1 - x"), "reaction": 2.0}, "y + x*x"),
+}
+
+
+@pytest.mark.parametrize("what", BUMPS)
+def test_a_narrow_bump_in_a_coefficient_is_refused(tmp_path, what, monkeypatch):
+    """Samples do not see it: without the checker's own bounds the bundle verifies."""
+    more, text = BUMPS[what]
+    bundle(tmp_path / "b", points=False, flux=False, **more)
+    assert not any("models of A" in line for line in verify(tmp_path / "b"))
+    forger = Forger(tmp_path / "b")
+    for name in ("case.json", "proof.json"):
+        bump = text + " + 40*exp(-((x-0.3407)**2 + (y-0.6211)**2)/1e-7)"
+        file = tmp_path / "b" / name
+        file.write_text(file.read_text().replace(json.dumps(text), json.dumps(bump)))
+    forger.seal()
+    with pytest.raises(Refused, match=r"is proved|not nonnegative"):
+        verify(tmp_path / "b")
+    monkeypatch.setattr(claims, "proved_models", lambda *given: 0)
+    assert verify(tmp_path / "b")
 
 
 @pytest.mark.parametrize("what", ["metric", "a01_beta", "t_beta", "b0_beta"])
@@ -380,7 +410,7 @@ def test_a_checker_without_a_term_proves_less(tmp_path, monkeypatch, term):
 
 def values(d, bary, c):
     """Of polynomials with coefficients c at points."""
-    return c @ varying_samples.basis(d, c.shape[1], bary).T
+    return c @ coefficients.basis(d, polynomials.degree_of(c.shape[1], d), bary).T
 
 
 def test_products_and_projections_of_polynomials_are_enclosed():
@@ -395,7 +425,7 @@ def test_products_and_projections_of_polynomials_are_enclosed():
         np.testing.assert_allclose(at(polynomials.by_quadratic(p, checker.Ball(b), d).m), at(p.m) * square, atol=1e-12)
         beta, high, off = polynomials.projected(p, d)
         X, w = varying_samples.rule(d, 8)
-        gap = p.m @ varying_samples.basis(d, p.m.shape[1], X).T - np.einsum("njk,qj,qk->nq", beta, X, X)
+        gap = p.m @ coefficients.basis(d, q, X).T - np.einsum("njk,qj,qk->nq", beta, X, X)
         np.testing.assert_allclose(np.sqrt((gap**2) @ w), high, rtol=1e-10)
         assert np.abs(np.einsum("nq,q,qj,qk->njk", gap, w, X, X)).max() < 1e-13
         assert off.max() < 1e-12

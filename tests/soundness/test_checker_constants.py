@@ -87,23 +87,51 @@ def test_constants_of_level_sets(n):
     assert everywhere.SLACK == 1e-13
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
+def laplaced(D, q, a, logs, b):
+    """L(s^{1−D/2}A − log s A′ + B), by powers of s, as coefficients of each of the three kinds."""
+    half, D = 1 - Fraction(D, 2), Fraction(D)
+    even = [q * b[j] - 4 * (j + 1) * (j + D / 2) * b[j + 1] for j in range(len(b) - 1)]
+    even = [x + (2 * D - 4 + 8 * (j + 1)) * logs[j + 1] for j, x in enumerate(even)]
+    steep = [q * a[j] - 4 * (j + 1 + half) * (j + half + D / 2) * a[j + 1] for j in range(len(a) - 1)]
+    turned = [q * logs[j] - 4 * (j + 1) * (j + D / 2) * logs[j + 1] for j in range(len(b) - 1)]
+    return steep, turned, even
+
+
+@pytest.mark.parametrize("D", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("q", [Fraction(0), Fraction(3, 2), Fraction(-2), Fraction(17)])
-def test_kernels_solve_their_equation(d, q):
-    """L(SA + B) = −C′(1 − s) but for the last coefficient, and value and slope vanish at s = 1, in exact fractions."""
-    found = coefficients(d, q)
+def test_kernels_solve_their_equation(D, q):
+    """L of them is −C′(1 − s) but for the last coefficient, value and slope vanish at s = 1, in exact fractions."""
+    found = coefficients(D, q)
     assert found is not None
-    a, b, C = found
-    half, D, J = {1: Fraction(1, 2), 2: Fraction(0), 3: Fraction(-1, 2)}[d], Fraction(d, 2), len(a)
-    singular = [q * a[j] - 4 * (j + 1 + half) * (j + half + D) * a[j + 1] for j in range(J - 1)]
-    assert not any(singular)
-    for j in range(J - 1):
-        left = q * b[j] - 4 * (j + 1) * (j + D) * b[j + 1] + (8 * (j + 1) * a[j + 1] if d == 2 else 0)
-        assert left == -C * ((j == 0) - (j == 1)), j
-    sign = {1: -1, 2: 0, 3: 1}[d]
-    rise = -sum(a) if d == 2 else sign * sum((j + half) * x for j, x in enumerate(a))
+    a, logs, b, _, C = found
+    steep, turned, even = laplaced(D, q, a, logs, b)
+    if D == 4:  # L s^{−1} = q/s is cancelled by the logarithm's 4A′/s
+        assert q * a[0] + 4 * logs[0] == 0
+        steep = steep[1:]
+    assert not any(steep)
+    assert not any(turned)
+    assert even == [-C * ((j == 0) - (j == 1)) for j in range(len(even))]
+    sign, half = -1 if D == 1 else 1, 1 - Fraction(D, 2)
+    rise = sign * sum((j + half) * x for j, x in enumerate(a)) - sum(logs)
     assert sign * sum(a) + sum(b) == 0
     assert rise + sum(j * x for j, x in enumerate(b)) == 0
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("q", [Fraction(0), Fraction(3, 2), Fraction(-2), Fraction(17)])
+def test_kernels_of_averages_are_joined_smoothly(d, q):
+    """Inside L B = h′ − C′(1 − s) with the height of 1/|ball|; at its edge values and slopes agree but for log s."""
+    edge = Fraction(2, 5)
+    a, logs, b, inside, C = coefficients(d, q, edge)
+    height = {1: 1 / edge, 2: 4 / edge**2, 3: 3 / edge**3}[d]
+    even = laplaced(d, q, a, [Fraction(0)] * len(a), inside)[2]
+    assert even == [height * (j == 0) - C * ((j == 0) - (j == 1)) for j in range(len(even))]
+    s, S = edge**2, {1: -edge, 2: Fraction(0), 3: 1 / edge}[d]
+    at = lambda p: sum(x * s**j for j, x in enumerate(p))  # noqa: E731
+    slope = lambda p: sum(j * x * s ** (j - 1) for j, x in enumerate(p) if j)  # noqa: E731
+    assert S * at(a) + at(b) == at(inside)
+    steep = S * (slope(a) + (1 - Fraction(d, 2)) * at(a) / s) - at(logs) / s
+    assert steep + slope(b) == slope(inside)
 
 
 @pytest.mark.parametrize(("d", "kappa", "c", "R"), [(1, 2.0, 0.0, 0.3), (2, 1.0, 4.0, 0.25), (3, 0.5, 1.0, 0.4)])
@@ -112,7 +140,8 @@ def test_the_density_of_a_kernel_has_mass_one_but_for_the_reaction(d, kappa, c, 
     potential = Potential(d, kappa, c, R)
     sphere = {1: flint.arb(2), 2: 2 * flint.arb.pi(), 3: 4 * flint.arb.pi()}[d]
     mass = sphere * flint.arb(float(potential.peak.m)) * flint.arb(R) ** d * (flint.arb(1) / d - flint.arb(1) / (d + 2))
-    a, b = ([flint.acb(flint.arb(x)) for x in part] for part in (potential.a, potential.b))
+    a = potential.logs if d == 2 else potential.a
+    a, b = ([flint.acb(flint.arb(x)) for x in part] for part in (a, potential.b))
 
     def inner(s, _):  # r^{d−1} dr = R^d s^{d/2−1}/2 ds
         S = {1: -(s.sqrt()), 2: -s.log(), 3: 1 / s.sqrt()}[d]

@@ -18,8 +18,9 @@ from pinnpoint.mesh.middles import Middles
 from pinnpoint.mesh.round import ball_mesh, disc_mesh
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.data_lift import DataLift
-from pinnpoint.transfer.everywhere import setting
+from pinnpoint.transfer.everywhere import lengths, setting
 from pinnpoint.transfer.stretch import Stretch
+from tests.support.boundaries import linear_boundary
 from tests.support.curved import (
     INNER,
     OUTWARD,
@@ -315,6 +316,32 @@ KEPT = "(1 - x**2 - y**2)*(1/4 + cos(3*x)/1000) + x/10000"
 """A prediction of (1 − r²)/4 on the disc that is off by 1e-3 in the middle and 1e-4 on the circle."""
 
 
+def test_errors_in_the_mean_and_in_energy_are_those_of_the_curved_domain(monkeypatch):
+    """A prediction that is off by 0.1 on the unit disc, −Δu + 9u = 0: 0.1√π and 0.3√π, which its polygon misses."""
+    problem = pp.fem.ReactionDiffusion(
+        disc_mesh(5), source=0.0, reaction=9.0, degree=2, geometry={"rim": pp.Circle((0, 0), 1)}
+    )
+    off = np.full(len(problem.nodes), 0.1)
+    truth = 0.1 * math.sqrt(math.pi) * np.array([1.0, 3.0])
+    c = pp.certify(problem, off, problem.l2_error() + problem.energy_error())
+    assert c.contains(truth).all()
+    assert (c.radius < 1e-6).all()
+    monkeypatch.setattr(
+        lengths, "_on_curves", lambda model, part, shapes, v, mean, size: (np.ones(len(mean)), mean, size)
+    )
+    assert not pp.certify(problem, off, problem.l2_error()).contains(truth[:1]).any()
+
+
+def test_the_error_in_the_mean_of_a_state_is_measured_on_the_curved_domain(monkeypatch):
+    """u_h = 0 for u = (1 − r²)/4 on the disc: ‖u‖ = √(π/48), and the bound of what is left grows with det J."""
+    problem = pp.fem.ReactionDiffusion(disc_mesh(5), source=1.0, degree=2, geometry={"rim": pp.Circle((0, 0), 1)})
+    c = pp.certify(problem, np.zeros(len(problem.nodes)), problem.l2_error())
+    assert c.contains([math.sqrt(math.pi / 48.0)]).all()
+    assert c.radius[0] < 1e-3
+    monkeypatch.setattr(lengths, "_stretched", lambda model: np.ones(len(model.kappa)))
+    assert pp.certify(problem, np.zeros(len(problem.nodes)), problem.l2_error()).radius[0] < c.radius[0]
+
+
 def test_a_kept_prediction_makes_intervals_on_curves_narrower(monkeypatch):
     problem = pp.fem.ReactionDiffusion(pp.io.generate("disc", 6), source=1.0, degree=2, geometry=RIM)
     asked = problem.points([[0.3, 0.2]]) + problem.mean() + problem.everywhere()
@@ -346,27 +373,8 @@ def test_lifts_that_are_not_proved_on_curves_are_refused(more):
         pp.certify(problem, KEPT, problem.points([[0.1, 0.1]]), lift=True)
 
 
-def _linear_boundary(monkeypatch):
-    """Interpolate Dirichlet data linearly, so that its lift is large."""
-    from pinnpoint.fem import held
-
-    original = held._Side.of
-
-    def of(space, group, facets, given, label):
-        side = original(space, group, facets, given, label)
-        n, values = len(space.mesh.points), np.array(side.values)
-        at = {int(k): i for i, k in enumerate(side.nodes)}
-        for i, k in enumerate(side.nodes.tolist()):
-            if k >= n:
-                a, b = space.edges[k - n]
-                values[i] = 0.5 * (side.values[at[int(a)]] + side.values[at[int(b)]])
-        return held._Side(side.group, side.facets, side.given, side.nodes, values, side.mesh)
-
-    monkeypatch.setattr(held._Side, "of", staticmethod(of))
-
-
 def test_lifted_data_hold_the_truth_where_it_is_missed_by_far_and_need_their_facet_integral(monkeypatch):
-    _linear_boundary(monkeypatch)
+    linear_boundary(monkeypatch)
     P = np.array([[0.5, 0.5], [0.3, 0.6], [0.7, 0.4]])
 
     def problem():
@@ -377,7 +385,7 @@ def test_lifted_data_hold_the_truth_where_it_is_missed_by_far_and_need_their_fac
     whole = certified(problem(), P)
     assert whole.contains(value(P)).all()
     assert any("lifted" in claim.claim for claim in whole.assumptions)
-    monkeypatch.setattr(DataLift, "across", lambda self, flux: (0.0, 0.0))
+    monkeypatch.setattr(DataLift, "across", lambda self, model, dual: (0.0, 0.0))
     assert not certified(problem(), P).contains(value(P)).all()
 
 

@@ -36,10 +36,10 @@ def test_a_lift_of_data_is_added_outside_of_the_root():
     estimator = witness.route.model.estimator
     bounds = estimator.measure(witness.primal(), [])[0]
     bare = replace(bounds, means=0.0, data=(0.0 * bounds.oscillation, 0.0))
-    alone = np.array([estimator._length(_only(bare, k), None, 1.0, 0.0, 1.0) for k in range(3)])
+    alone = np.array([estimator.energy(_only(bare, k)) for k in range(3)])
     lifts = 0.5 + np.arange(len(bounds.square))
     for k in range(3):
-        found = estimator._length(replace(_only(bare, k), lift=_one(lifts, k)), None, 1.0, 0.0, 1.0)
+        found = estimator.energy(replace(_only(bare, k), lift=_one(lifts, k)))
         assert found >= (alone[k] + lifts[k]) * (1.0 - 1e-12)
 
 

@@ -217,6 +217,7 @@ def test_the_energy_of_a_miss_is_that_of_differences():
     [
         ({"body": ("x", 0.0)}, "at curved sides of a solid forces are numbers"),
         ({"force": {"outer": (1.0, 0.0)}}, "total forces on curved groups"),
+        ({"expansion": 1e-3, "temperature": 10.0}, "temperature: thermal stresses beside curved sides"),
         ({"fixed": {"outer": (0.0, None), "bottom": 0.0}}, "held in all components or in none"),
     ],
 )
@@ -243,6 +244,21 @@ def test_points_at_curves_lifts_bundles_and_spheres_are_refused(tmp_path):
     cube = pp.io.generate("cube", 2)
     with pytest.raises(pp.InputError, match="solids in space are the polyhedron"):
         pp.fem.Elasticity(cube, 1.0, 0.3, fixed={"left": 0.0}, geometry={"right": pp.Sphere((0, 0, 0), 1)})
+
+
+def test_coarse_curves_say_why_intervals_are_wide():
+    asked = np.array([[0.6, 0.45]])
+    wide, narrow = (pp.certify(p, p.space.U0, p.points(asked, "x")) for p in (cs.lame(4), cs.lame(6)))
+    assert wide.contains(cs.lame_truth(asked)[0]).all()
+    assert any("curved sides turn by up to 11° a facet" in note for note in wide.notes)
+    assert not any("a facet" in note for note in narrow.notes)
+
+
+def test_the_discrete_target_does_not_say_that_it_is_of_the_curves():
+    problem = cs.lame(4)
+    c = pp.certify(problem, problem.space.U0, problem.points(P, "x"), target="discrete")
+    assert not any("intervals are for it" in note for note in c.notes)
+    assert any("intervals of the PDE's own solution are for it" in note for note in c.notes)
 
 
 def test_random_solids_with_curved_sides_miss_nothing():

@@ -154,9 +154,3 @@ def test_values_on_both_sides_are_the_same():
         pp.fem.ReactionDiffusion(
             pp.io.generate("square", 3), 1.0, dirichlet={"bottom": "x"}, periodic={"left": "right"}
         )
-
-
-def test_lifts_are_refused():
-    problem = tube()
-    with pytest.raises(InputError, match="both sides of a periodic pair"):
-        pp.certify(problem, "x", problem.points(X), lift=True)

@@ -221,5 +221,5 @@ def test_both_programs_use_the_same_constants(name):
             assert own.weighted(R, 0.7, average == 0.0) == pytest.approx(norms.weighted(kernel), rel=1e-12)
             goal = {"radius": R, "kappa": 0.7, "kind": "ball" if average else "point"}
             for eta, eta_d in ((1e-3, 0.1), (0.1, 10.0), (10.0, 0.1)):
-                other = remainder(norms, seen.cubic, state, eta, kernel, z, eta_d)
+                other = remainder(norms, seen.cubic, state, eta, norms.weighted(kernel), z, eta_d)
                 assert own.remainder(eta, eta_d, z, goal) == pytest.approx(other, rel=1e-12)

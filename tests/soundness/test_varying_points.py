@@ -110,7 +110,7 @@ def test_a_term_left_out_misses(part, monkeypatch):
         monkeypatch.setattr(Surroundings, "bracket", lambda self, around, nu2: constant(0.0))
     else:
         whole = goals.found
-        monkeypatch.setattr(goals, "found", lambda *a: replaced(whole(*a)))
+        monkeypatch.setattr(goals, "found", lambda *a, **k: replaced(whole(*a, **k)))
     assert not pp.certify(p, zero, p.points(at)).contains(truth).any()
 
 

@@ -12,6 +12,7 @@ import io
 import json
 import math
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ WORDS = {
     "mesh/": "the mesh",
     "rule/": "the quadrature rules",
     "continuous/": "as stored, belong to the case",
-    "dual/": "mollifiers and ∫fΦ",
+    "dual/": "densities and ∫fΦ",
     "source/": "compared with samples",
     "medium/": "models of A, b, c",
     "lift/": "prediction that was lifted",
@@ -113,6 +114,53 @@ def changed_array(folder: Path, rng: Any) -> str:
     return f"{name}: {how} at {at}"
 
 
+ODD = (math.nan, math.inf, -math.inf, -0.0, 0.0, 1e99, -1e99, 1e-320, 1e-200, 1e308, 2**53)
+"""Numbers that arithmetic loses, or that lose others."""
+SHAPES = ("empty", "longer", "shorter", "deeper", "whole", "single")
+
+
+def oddly(folder: Path, texts: dict[str, Any], rng: Any) -> str:
+    """Put a number that is none, is huge or tiny, into an array or a text, or give an array another shape or type."""
+    files = sorted(folder.rglob("*.npy"))
+    if not files or rng.random() < 0.3:
+        return _odd_number(texts, rng)
+    file = files[int(rng.integers(len(files)))]
+    a, name = np.load(file), file.relative_to(folder).as_posix()
+    how = str(rng.choice(SHAPES)) if rng.random() < 0.3 else "value"
+    if how == "value" and a.size and a.dtype.kind == "f":
+        x, some = ODD[int(rng.integers(len(ODD)))], rng.random(a.shape) < rng.choice([0.5 / a.size, 0.1, 1.1])
+        some.flat[int(rng.integers(a.size))] = True
+        np.save(file, np.where(some, x, a))
+        return f"{name}: {x!r} at {int(some.sum())} places"
+    np.save(file, _shaped(a, how))
+    return f"{name}: {how}"
+
+
+def _odd_number(texts: dict[str, Any], rng: Any) -> str:
+    """In a text, at every place with the same key and number."""
+    every = [(file, *leaf) for file, data in texts.items() for leaf in leaves(data)]
+    some = [leaf for leaf in every if isinstance(leaf[1][leaf[2]], int | float) and leaf[1][leaf[2]] is not True]
+    file, data, key, path = some[int(rng.integers(len(some)))]
+    old, new, name = data[key], ODD[int(rng.integers(len(ODD)))], path.rsplit(".", 1)[-1]
+    for _, place, k, where in some:
+        if where.rsplit(".", 1)[-1] == name and place[k] == old:
+            place[k] = new
+    return f"{file}: {path} = {new!r} for {old!r}"
+
+
+def _shaped(a: Any, how: str) -> Any:
+    """An array of another shape or type."""
+    if how == "empty":
+        return np.zeros((0, *a.shape[1:]), a.dtype)
+    if how == "longer":
+        return np.concatenate([a, a[-1:]])
+    if how == "deeper":
+        return a[..., None]
+    if how == "whole":
+        return a.astype(np.int64 if a.dtype.kind == "f" else float)
+    return a.astype(np.float32) if how == "single" and a.dtype.kind == "f" else a[:-1]
+
+
 def claim(row: dict[str, Any], terms: list[str], c: float, r: float) -> None:
     """Numbers of a row that fit together."""
     row["terms"] |= dict.fromkeys(terms, 0.0) | {terms[0]: r, "correction": abs(row["value"] - c)}
@@ -148,15 +196,20 @@ def proved(folder: Path) -> list[tuple[float, float]]:
     return found
 
 
-def forge(bundle: Path, to: Path, seed: int) -> Outcome | None:
+def changed(folder: Path, texts: dict[str, Any], rng: Any) -> str:
+    """Change an entry of an array, or a value wherever it stands."""
+    arrays = any(folder.rglob("*.npy"))
+    return changed_array(folder, rng) if arrays and rng.random() < 0.5 else changed_everywhere(texts, rng)
+
+
+def forge(bundle: Path, to: Path, seed: int, change: Callable[[Path, Any, Any], str] = changed) -> Outcome | None:
     """A forgery by its seed; None where nothing was changed."""
     rng = np.random.default_rng(seed)
     if to.exists():
         shutil.rmtree(to)
     shutil.copytree(bundle, to)
     texts = {name: json.loads((to / name).read_text(encoding="utf-8")) for name in FILES}
-    arrays = any(to.rglob("*.npy"))
-    what = changed_array(to, rng) if arrays and rng.random() < 0.5 else changed_everywhere(texts, rng)
+    what = change(to, texts, rng)
     if not what:
         return None
     for _ in range(2):

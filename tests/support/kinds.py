@@ -166,6 +166,7 @@ def _others() -> Iterator[Kind]:
         for method in ROOTS:
             for target in ("discrete", "continuous"):
                 yield Kind("cubic reaction", query, method, target, cubic(), SCALAR[query])
+    yield Kind("reaction by a formula", "point", "root", "continuous", cubic(3, cubic=None, g="sinh(u)"), points)
     for query, ask in ELASTIC.items():
         for target in ("discrete", "continuous"):
             yield Kind("a solid in a plane", query, "exact", target, solid(), ask)

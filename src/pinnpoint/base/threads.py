@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 Part = TypeVar("Part")
 Done = TypeVar("Done")
 
-CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+LOCAL = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS")
+"""Where Open MPI and MPICH say how many processes of a run share this machine."""
+
+
+def cores_for(allowed: int, machine: int, environment: Mapping[str, str]) -> int:
+    """Threads that a process may use: the processors it is bound to, and its share among the processes of MPI."""
+    beside = next((environment[name] for name in LOCAL if environment.get(name, "").isdigit()), "1")
+    return max(1, min(allowed, machine // max(1, int(beside))))
+
+
+_machine = os.cpu_count() or 1
+CORES = cores_for(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else _machine, _machine, os.environ)
 SHARE_FROM = 2_000_000
 """Products below which threads cost more than they save."""
 

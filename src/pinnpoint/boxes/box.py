@@ -128,7 +128,7 @@ class Box(SelfCertifying):
         for k, p in enumerate(P):
             if not all(axis.low < x < axis.high for axis, x in zip(self.equation.axes, p, strict=True)):
                 which = f"point {k}, {p.tolist()}," if len(P) > 1 else f"{p.tolist()}"
-                raise InputError(f"X: {which} is not inside the box; on a face u is its datum")
+                raise InputError(f"X: {which} is not inside the box; on a Dirichlet face u is its datum")
         return point_queries(P, self.equation.time(time), names, self.fingerprint)
 
     def everywhere(self, name: str = "everywhere") -> Queries:

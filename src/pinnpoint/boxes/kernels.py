@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import erfc
+import scipy
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
@@ -118,7 +118,7 @@ class Kernel:
     @cached_property
     def cut(self) -> float:
         """Upper bound of all that is cut off."""
-        return float(up(self.axis.tilt * float(erfc(REACH)) * 1.001))  # box.md, step 3d
+        return float(up(self.axis.tilt * float(scipy.special.erfc(REACH)) * 1.001))  # box.md, step 3d
 
     def moments(self, cells: Vector, v: Vector, q: int) -> Moments:
         """Moments up to degree q of cells (n, 2) in ξ = (2x − lo − hi)/(hi − lo) at the times v²."""

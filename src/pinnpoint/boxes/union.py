@@ -158,7 +158,8 @@ class Boxes(SelfCertifying):
         P = places(X, self.around.d)
         for k, p in enumerate(P):
             if self.blocks.inner(p) is None:
-                raise InputError(f"X: point {k}, {p.tolist()}, is not inside the domain; on a face u is its datum")
+                which = f"point {k}, {p.tolist()},"
+                raise InputError(f"X: {which} is not inside the domain; on a Dirichlet face u is its datum")
         return point_queries(P, self.around.time(time), names, self.fingerprint)
 
     def certified(self, prediction: Prediction, queries: Queries, budget: int | None = None) -> Certificate:

@@ -58,11 +58,9 @@ class BoxCase:
         return found.judged(self.accept, self.limit)
 
 
-def read_box(path: PathLike, overrides: Sequence[str] = ()) -> BoxCase | None:
-    """Read a case file strictly where it has [box]; None where it has none."""
+def read_box(path: PathLike, overrides: Sequence[str] = ()) -> BoxCase:
+    """Read a case file with [box] strictly."""
     root = read_table(path, overrides)
-    if not root.has("box"):
-        return None
     title = root.text("title", Path(path).stem)
     units = read_units(root, SCALAR, "a box")
     with in_words({word: f"box.{word}" for word in WORDS} | {"end": "time.end"}):

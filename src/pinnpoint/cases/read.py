@@ -62,6 +62,11 @@ def read_case(path: PathLike, overrides: Sequence[str] = ()) -> Case:
     return Case(**sections, path=target, resolved=resolved, overrides=tuple(overrides), words=words)
 
 
+def has_box(path: PathLike, overrides: Sequence[str] = ()) -> bool:
+    """Whether a case file has [box] in the place of a mesh."""
+    return read_table(path, overrides).has("box")
+
+
 def read_table(path: PathLike, overrides: Sequence[str] = ()) -> Table:
     """The tables of a case file, with what replaces its values."""
     data = read_bytes(path, "case file")

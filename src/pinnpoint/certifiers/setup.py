@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from pinnpoint.solvers.amg import Multigrid
 from pinnpoint.solvers.choice import NAMES, Choice, Task, asked_for, choose
 from pinnpoint.solvers.cholmod import Cholmod
 from pinnpoint.solvers.direct import DENSE_UP_TO, WeightedQR, factorize
+from pinnpoint.solvers.forecast import ENTRY
 from pinnpoint.solvers.iterative import Krylov, LeastSquares
 from pinnpoint.solvers.pardiso import Pardiso
 from pinnpoint.solvers.petsc import Petsc
@@ -111,15 +113,25 @@ def _backend(name: str, core: Core) -> Solver:
 
 
 def _automatic(core: Core, queries: int) -> tuple[Solver, Choice]:
-    """The first choice that works; one that finds the matrix indefinite gives way to the next."""
-    task = task_of(core, queries)
-    failed = ""
-    for choice in choose(task):
+    """The first choice that works; one that finds the matrix indefinite gives way to the next.
+
+    So does multigrid where a few steps foresee more iterations than the next choice would cost.
+    """
+    task = task_of(core, queries).analysed(core.matrix, core.system.row_points)
+    failed, choices = "", choose(task)
+    for choice, after in zip_longest(choices, choices[1:]):
         try:
-            return _backend(choice.name, core), replace(choice, why=choice.why + failed)
+            solver = _backend(choice.name, core)
         except NotDefiniteError as error:
             failed += f"; {choice.name} found the matrix not positive definite"
             last = error
+            continue
+        if isinstance(solver, Multigrid) and after is not None and after.name in ENTRY:
+            steps = solver.foreseen()
+            if task.seconds("amg", steps) - task.seconds("amg", 0.0) > task.seconds(after.name):
+                failed += f"; amg would take {steps:.0f} iterations a query"
+                continue
+        return solver, replace(choice, why=choice.why + failed)
     raise last
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.base.errors import InputError
-from pinnpoint.cases.boxes import BoxCase
+from pinnpoint.cases.boxes import BoxCase, read_box
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.json import identified
 from pinnpoint.certificates.printed import table
@@ -24,8 +24,9 @@ from pinnpoint.systems.goals import Everywhere
 BUNDLE = "bundle"
 
 
-def certify_box(case: BoxCase, arguments: argparse.Namespace) -> int:
+def certify_box(arguments: argparse.Namespace) -> int:
     """Certify, write certificate.json, certificate.csv and, where the checker can prove it again, a bundle."""
+    case = read_box(arguments.case, arguments.set)
     out = Path(arguments.out or case.path.with_suffix(""))
     require_place(out)
     found = case.certify()
@@ -66,8 +67,9 @@ def _write(case: BoxCase, found: Certificate, out: Path) -> tuple[list[Path], st
     return files, note
 
 
-def check_box(case: BoxCase) -> int:
+def check_box(arguments: argparse.Namespace) -> int:
     """What the case says; nothing is computed."""
+    case = read_box(arguments.case, arguments.set)
     equation = case.box.equation
     sides = " × ".join(f"[{a.low:g}, {a.high:g}]" for a in equation.axes)
     print(f"{case.title}: a box {sides}, no mesh and no unknowns")

@@ -13,20 +13,15 @@ import numpy as np
 
 from pinnpoint.base.errors import PinnpointError, shortage
 from pinnpoint.base.memory import keep_memory, return_memory
-from pinnpoint.cases.boxes import read_box
-from pinnpoint.cases.read import read_case
+from pinnpoint.cases.read import has_box, read_case
 from pinnpoint.cases.study import Result, build
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Guarantee
 from pinnpoint.certificates.printed import changed_line, least_text, table, verdict_of
 from pinnpoint.certificates.verdicts import BEYOND, NEGATIVE, UNDECIDED, VIOLATED
-from pinnpoint.cli.boxes import certify_box
 from pinnpoint.cli.process import launched
 from pinnpoint.cli.progress import Stages, Told
 from pinnpoint.cli.watch import LARGE, Watch
-from pinnpoint.distributed.certify import certify as together
-from pinnpoint.distributed.continuous import certify as shared
-from pinnpoint.distributed.team import Team, options_of
 from pinnpoint.outputs.draft import Draft, require_place, write_outputs
 from pinnpoint.outputs.tables import labels
 from pinnpoint.report.surety import bounds
@@ -38,9 +33,10 @@ def run(arguments: argparse.Namespace) -> int:
         return run_together(arguments)
     with Stages(6, quiet=arguments.quiet) as stage:
         watch = Watch(stage)
-        box = read_box(arguments.case, arguments.set)
-        if box is not None:
-            return certify_box(box, arguments)
+        if has_box(arguments.case, arguments.set):
+            from pinnpoint.cli.boxes import certify_box  # with all that boxes need
+
+            return certify_box(arguments)
         case = read_case(arguments.case, arguments.set)
         keep_memory()
         out = arguments.out or case.path.with_suffix("")
@@ -60,6 +56,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def run_together(arguments: argparse.Namespace) -> int:
     """The same over several processes; the first one reads, writes and speaks for all."""
+    from pinnpoint.distributed.certify import certify as together
+    from pinnpoint.distributed.continuous import certify as shared
+    from pinnpoint.distributed.team import Team, options_of
+
     team, trust = Team.assemble(arguments.petsc or ""), arguments.trust_model
     try:
         team.from_lead(lambda: options_of(arguments.petsc or ""))

@@ -10,8 +10,7 @@ import numpy as np
 from pinnpoint.base.arrays import Index
 from pinnpoint.base.errors import in_words
 from pinnpoint.base.units import Units, bracketed, label
-from pinnpoint.cases.boxes import read_box
-from pinnpoint.cases.read import read_case
+from pinnpoint.cases.read import has_box, read_case
 from pinnpoint.cases.study import arguments_of, build
 from pinnpoint.cli.boxes import check_box
 from pinnpoint.cli.peak import moving_bytes, peak
@@ -36,9 +35,8 @@ MEASURES = {0: "points", 1: "length", 2: "area", 3: "volume"}
 
 def run(arguments: argparse.Namespace) -> int:
     """Everything that certify would refuse is refused here, but for what only a solve can show."""
-    box = read_box(arguments.case, arguments.set)
-    if box is not None:
-        return check_box(box)
+    if has_box(arguments.case, arguments.set):
+        return check_box(arguments)
     case = read_case(arguments.case, arguments.set)
     study = build(case, trust=arguments.trust_model)
     study.problem.extract(study.prediction)
@@ -113,7 +111,11 @@ def choice_for(problem: Any, queries: int, name: str) -> Choice:
     if n <= DENSE_UP_TO and name == "auto":
         return Choice("dense LU", "small", 0.0)
     task = Task(n, int(problem.A.nnz * n / problem.system.N), problem.mesh.dim, queries, True)
-    return choose(task)[0] if name == "auto" else asked_for(name, task)
+    if name != "auto":
+        return asked_for(name, task)
+    if isinstance(problem.system, LinearSystem) and problem.system.is_matrix and not task.small:
+        task = task.analysed(problem.system.free_block, problem.system.row_points)
+    return choose(task)[0]
 
 
 def groups(mesh: Mesh, units: Units, bending: Bending | None = None) -> list[str]:

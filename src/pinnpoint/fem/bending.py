@@ -147,7 +147,8 @@ class Bending:
         """What the domain is, and what looks curved besides."""
         if not self.geometry:
             return self.words
-        return (*(f"{words}; intervals are for it" for words in self.words), *curve_notes(self.mesh, self.geometry))
+        own = (f"{words}; intervals of the PDE's own solution are for it" for words in self.words)
+        return (*own, *curve_notes(self.mesh, self.geometry))
 
     def translated(self, given: Mapping[str, Any]) -> tuple[Mesh, dict[str, Any]]:
         """The mesh with groups for bent cells, and the data of the problem on it."""

@@ -6,6 +6,7 @@ A ⪰ A₀ − δ ⪰ (path bound − δ) I.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,51 @@ from pinnpoint.rounding.bounds import Coercivity
 HOW = "paths of cells to held facets"
 
 
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """What paths of a problem start from.
+
+    Attributes
+    ----------
+    lam, mu
+        Lamé's numbers of cells; None and κ for a scalar.
+    least
+        Lower bounds of the energy density over |ε|² or |∇u|².
+    mass
+        What the matrix has besides stiffness.
+    held
+        Facets that are fixed in every component.
+    moving
+        Which nodes have a component that is not fixed.
+    """
+
+    lam: Vector | None
+    mu: Vector
+    least: Vector
+    mass: Any
+    held: Index
+    moving: Any
+
+    @classmethod
+    def of(cls, problem: Any) -> Ground:
+        """Of a problem; refuses reactions below zero, diffusion by matrices and bodies that no facet holds."""
+        nodes, count = problem.nodes, problem.components
+        free = np.ones(count * len(nodes), dtype=bool)
+        if problem.space.free is not None:
+            free[:] = False
+            free[np.asarray(problem.space.free)] = True
+        moving = free.reshape(-1, count).any(axis=1)
+        lam, mu = problem.lame if count > 1 else (np.zeros(0), problem.diffusion)
+        if count == 1 and problem.reaction is not None and float(problem.reaction.min()) < 0.0:
+            raise CertificationError("coercivity: paths need a reaction that is nowhere negative")
+        if mu.ndim != 1:
+            raise CertificationError("coercivity: paths need a scalar diffusion")
+        least, mass = (energy_floor(lam, mu, count), None) if count > 1 else (mu, mass_matrix(problem))
+        some = problem.held.parts or count == 1
+        held = held_facets(nodes.mesh, problem.held) if some else still_facets(nodes, moving)
+        return cls(lam if count > 1 else None, mu, least, mass, held, moving)
+
+
 def path_coercivity(problem: Any) -> Coercivity:
     """A verified α with the problem's reduced matrix ⪰ α I, far below its smallest eigenvalue.
 
@@ -38,30 +84,15 @@ def path_coercivity(problem: Any) -> Coercivity:
     with a scalar diffusion, without a reaction if they are quadratic; some facet held in all components. *Cost:* one
     assembly and a few passes over the cells.
     """
-    mesh, nodes, count = problem.mesh, problem.nodes, problem.components
-    free = np.ones(count * len(nodes), dtype=bool)
-    if problem.space.free is not None:
-        free[:] = False
-        free[np.asarray(problem.space.free)] = True
-    moving = free.reshape(-1, count).any(axis=1)
-    if count > 1:
-        lam, mu = problem.lame
-        least, mass = energy_floor(lam, mu, count), None
-    else:
-        lam, mu = None, problem.diffusion
-        if problem.reaction is not None and float(problem.reaction.min()) < 0.0:
-            raise CertificationError("coercivity: paths need a reaction that is nowhere negative")
-        if mu.ndim != 1:
-            raise CertificationError("coercivity: paths need a scalar diffusion")
-        least, mass = mu, mass_matrix(problem)
-    held = held_facets(mesh, problem.held) if problem.held.parts or count == 1 else still_facets(nodes, moving)
+    ground, nodes = Ground.of(problem), problem.nodes
+    mesh, lam, mu, held, moving = nodes.mesh, ground.lam, ground.mu, ground.held, ground.moving
     if nodes.degree == 2:
-        alpha = quadratic_coercivity(nodes, problem.system.A, lam, mu, held, moving, mass)
+        alpha = quadratic_coercivity(nodes, problem.system.A, lam, mu, held, moving, ground.mass)
         return Coercivity(alpha, None, None, "operator", "verified", HOW, problem.system.fingerprint)
-    rounded = begin(lambda: stored_error(mesh, problem.system.A, lam, mu, mass))
-    floor = path_bound(mesh, held, least, moving, elastic=count > 1)
+    rounded = begin(lambda: stored_error(mesh, problem.system.A, lam, mu, ground.mass))
+    floor = path_bound(mesh, held, ground.least, moving, elastic=lam is not None)
     loss = rounded.result()
-    if loss > 0.5 * floor and mass is None and WIDE < UNIT:
+    if loss > 0.5 * floor and ground.mass is None and WIDE < UNIT:
         loss = stored_error(mesh, problem.system.A, lam, mu, wide=True)
     alpha = float(down(floor - loss))  # proofs.md, step 3i
     require_positive(alpha, floor)

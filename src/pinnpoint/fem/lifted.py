@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -26,14 +27,17 @@ from pinnpoint.certifiers.protocols import Certifier, Transferable
 from pinnpoint.fem.coefficients import require_defined
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.extraction import Extraction, extract
+from pinnpoint.fem.held import HeldBoundary
 from pinnpoint.fem.lifted_bent import own_mean, rest_of
 from pinnpoint.fem.lifted_coefficients import flux, require_smooth, residual
+from pinnpoint.fem.lifted_periodic import Sewing
 from pinnpoint.fem.lifted_robin import exchanged
 from pinnpoint.fem.own_values import own_value
 from pinnpoint.fem.problem import LiftableElements, ScalarProblem
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.quality import unjoined_notes
+from pinnpoint.mesh.refine import Refiner
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.models.given import Prediction
 from pinnpoint.models.lifts import Lift
@@ -65,6 +69,8 @@ class AbstractLifted(Transferable):
     base: LiftableElements
     rest: LiftableElements
     lift: Any
+    kept: Any = None
+    """What of the prediction is added to the rest, where that is not the prediction itself."""
 
     __repr__ = brief
 
@@ -137,15 +143,16 @@ class AbstractLifted(Transferable):
         """Add the prediction's own values, enclosed, to the intervals of the rest."""
         own, error, proved = self.own_values(queries)
         center = certificate.center + own  # lift.md, step 5
+        raw = own if self.kept is None else replace(self, kept=None).own_values(queries)[0]  # lift.md, step 13d
         extra = up(error + UNIT * (np.abs(center) + np.abs(own)))
         terms = {**certificate.terms, "quadrature": up(certificate.terms["quadrature"] + extra)}
         terms.pop("evaluation", None)
         values = queries.L @ self.base.extract(self.lift.value).U + queries.constants
-        terms["mismatch"] = np.abs(own - values)
+        terms["mismatch"] = np.abs(raw - values)
         return replace(
             certificate,
             value=np.asarray(values),
-            raw=own,
+            raw=raw,
             center=center,
             radius=np.asarray(up(certificate.radius + extra)),
             terms=terms,
@@ -174,6 +181,7 @@ class Lifted(AbstractLifted):
     base: ScalarProblem
     rest: ScalarProblem
     lift: Lift | OpaqueLift
+    kept: Sewing | None = None
 
     components = 1
 
@@ -190,14 +198,24 @@ class Lifted(AbstractLifted):
         notes = (*unjoined_notes(self.mesh), *self.rest.curve_notes(), *found.notes)
         return replace(found, interval_of=self.rest.domain, notes=notes)
 
+    def refiner(self) -> Refiner:
+        """How the mesh is refined: sides of periodic pairs alike."""
+        return Refiner(self.mesh, self.base.gluing)
+
     def refined(self, mesh: Mesh, parents: Index) -> Self:
         """The same on a refined mesh."""
         groups = {k: v for k, v in mesh.facet_groups.items() if not k.startswith(NATURAL)}
         plain = Mesh.trusted(mesh.points, mesh.cells, mesh.cell_groups, groups)
+        if self.kept is not None:
+            return type(self)(*_parts(self.base.refined(plain, parents), self.lift))
         return type(self)(self.base.refined(plain, parents), self.rest.refined(mesh, parents), self.lift)
 
+    @property
+    def _added(self) -> Lift | OpaqueLift:
+        return self.lift if self.kept is None else self.kept.lift
+
     def _own(self, goal: Goal | None, name: str) -> tuple[float, float, bool]:
-        u, d = self.lift.value, self.rest.mesh.dim
+        u, d = self._added.value, self.rest.mesh.dim
         if isinstance(goal, Point):
             X = np.array([goal.at])
             if not enclosed(u):
@@ -215,17 +233,17 @@ class Lifted(AbstractLifted):
         if isinstance(goal, Cells) and self.base.bending is not None:
             return own_mean(self.base.bending, self.lift, goal)
         if isinstance(goal, Cells | Block | Slope):
-            return own_value(self.base, self.lift, goal)
+            return own_value(self.base, self._added, goal)
         raise InputError(f"target: query '{name}' has no proved transfer to the continuous solution")
 
     def _over(self, goal: Patch | Flux, name: str) -> tuple[float, float, bool]:
         """The average over, or the flux through, a boundary group."""
         mesh = self.base.mesh
         facets = np.sort(mesh.facets(goal.group), axis=1)
-        parts = [(facets, self.lift.value)]
+        parts = [(facets, self._added.value)]
         if isinstance(goal, Flux):
             each = _by_normal(mesh, facets, f"query '{name}'")
-            parts = [(f, _flux_left(self.base, self.lift, -n, 0.0)) for f, n in each]
+            parts = [(f, _flux_left(self.base, self.lift, -n, 0.0, self.kept)) for f, n in each]
         total = size = 0.0
         error, proved = 0.0, True
         for these, f in parts:
@@ -251,18 +269,30 @@ def lifted(problem: ScalarProblem, prediction: Prediction) -> Lifted:
         An `MLP`, a torch module that `from_torch` reads, an `Expression` or its text, a number, a `Lift`, or
         `Lift.opaque(…)`.
     """
-    lift = lift_of(problem, prediction)
-    mesh, fluxes, robin = _with_natural_groups(problem, lift)
+    return Lifted(*_parts(problem, lift_of(problem, prediction)))
+
+
+def _parts(
+    problem: ScalarProblem, lift: Lift | OpaqueLift
+) -> tuple[ScalarProblem, ScalarProblem, Lift | OpaqueLift, Sewing | None]:
+    """The problem, that of what is left over, the lift, and what is kept of it beside periodic pairs."""
+    kept = Sewing.of(problem, lift)
+    u = lift if kept is None else kept.lift
+    left_of, glued = partial(_flux_left, problem, u, kept=kept), problem.gluing
+    paired = () if glued is None else (glued.first, glued.second)
+    mesh, fluxes, robin = natural_groups(problem.mesh, problem.held, problem.given, u, left_of, paired)
+    left = residual_of(problem, u)
     rest = problem.like(
         mesh,
-        residual_of(problem, lift),  # lift.md, step 1
+        left,  # lift.md, step 1
         # lift.md, step 2
-        {part.group: rest_of(lift, part.given[0]) for part in problem.held.parts},
+        {part.group: rest_of(u, part.given[0]) for part in problem.held.parts},
         fluxes,
         max(problem.quadrature, 8),
-        robin,
+        robin or None,
+        None if kept is None else kept.seam(left),
     )
-    return Lifted(problem, rest, lift)
+    return problem, rest, lift, kept
 
 
 def lift_of(problem: ScalarProblem, prediction: Prediction) -> Lift | OpaqueLift:
@@ -308,37 +338,46 @@ def residual_of(problem: ScalarProblem, lift: Lift | OpaqueLift) -> Any:
     return lift.residual(f, float(problem.diffusion[0]), 0.0 if c is None else float(c[0]))
 
 
-def _flux_left(problem: ScalarProblem, lift: Lift | OpaqueLift, normal: Vector, given: Any) -> Any:
+def _flux_left(
+    problem: ScalarProblem, lift: Lift | OpaqueLift, normal: Vector, given: Any, kept: Sewing | None = None
+) -> Any:
     """What it leaves of a flux through facets with one normal."""
+    if kept is not None:
+        return kept.left(_flux_left(problem, kept.lift, normal, given), normal)
     if problem.coefficients is not None and isinstance(lift, Lift):
         return flux(lift, problem.coefficients, normal, given)
     return lift.flux(normal, float(problem.diffusion[0]), given)
 
 
-def _with_natural_groups(
-    problem: ScalarProblem, lift: Lift | OpaqueLift
-) -> tuple[Mesh, dict[str, Any], dict[str, Any] | None]:
+def natural_groups(
+    mesh: Mesh,
+    held: HeldBoundary,
+    given: Mapping[str, Any],
+    lift: Lift | OpaqueLift,
+    left_of: Callable[[Vector, Any], Any],
+    paired: Sequence[Index] = (),
+) -> tuple[Mesh, dict[str, Any], dict[str, Any]]:
     """The mesh with a group for every side with a prescribed flux, and what the lift leaves of the flux there.
 
-    On Robin sides it leaves g − κ∂_n u_θ − αu_θ.
+    `left_of` says what it leaves of a flux through facets with one normal; on Robin sides αu_θ is taken too.
     """
-    mesh, n = problem.mesh, len(problem.mesh.points)
-    fixed = [np.sort(part.facets, axis=1) for part in problem.held.parts]
+    n = len(mesh.points)
+    fixed = [np.sort(facets, axis=1) for facets in (*(part.facets for part in held.parts), *paired)]
     free = _without(np.sort(mesh.boundary, axis=1), fixed, n)
     groups, fluxes = dict(mesh.facet_groups), {}
     robin: dict[str, Any] = {}
-    parts = [(np.sort(mesh.facets(name), axis=1), None, g) for name, g in problem.given["neumann"].items()]
-    parts += [(np.sort(mesh.facets(name), axis=1), *pair) for name, pair in problem.given.get("robin", {}).items()]
+    parts = [(np.sort(mesh.facets(name), axis=1), None, g) for name, g in given["neumann"].items()]
+    parts += [(np.sort(mesh.facets(name), axis=1), *pair) for name, pair in given.get("robin", {}).items()]
     parts.append((_without(free, [f for f, _, _ in parts], n), None, 0.0))
     for number, (facets, alpha, g) in enumerate(parts):
         for side, (these, normal) in enumerate(_by_normal(mesh, facets, "lift")):
             name = f"{NATURAL}{number}.{side}"
-            groups[name], left = these, _flux_left(problem, lift, normal, g)  # lift.md, step 3
+            groups[name], left = these, left_of(normal, g)  # lift.md, step 3
             if alpha is None:
                 fluxes[name] = left
             else:
                 robin[name] = (alpha, exchanged(lift, alpha, left))
-    return Mesh.trusted(mesh.points, mesh.cells, mesh.cell_groups, groups), fluxes, robin or None
+    return Mesh.trusted(mesh.points, mesh.cells, mesh.cell_groups, groups), fluxes, robin
 
 
 def _without(facets: Index, others: list[Index], n: int) -> Index:

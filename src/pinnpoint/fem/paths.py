@@ -131,7 +131,14 @@ def grow(mesh: Mesh, held: Index) -> Tree:
 
 
 def path_bound(mesh: Mesh, held: Index, stiffness: Vector, free: Any, *, elastic: bool) -> float:
+    """A lower bound of uᵀAu / |u|² over all u that vanish on the held facets; see `path_witness`."""
+    return path_witness(mesh, held, stiffness, free, elastic=elastic)[0]
+
+
+def path_witness(mesh: Mesh, held: Index, stiffness: Vector, free: Any, *, elastic: bool) -> tuple[float, Tree, Vector]:
     """A lower bound of uᵀAu / |u|² over all u that vanish on the held facets, for exact element integrals.
+
+    With the tree and the x > 0 of each cell that prove it.
 
     Parameters
     ----------
@@ -175,17 +182,18 @@ def path_bound(mesh: Mesh, held: Index, stiffness: Vector, free: Any, *, elastic
     on_all_cores(lengths, chunks(len(order)))
     above[tree.slices[0]] = 0.0  # held facets have no cell beyond them
     spread = _norms(X[nodes] - center.take(home, axis=0)) * slack + blur
-    return _perron(tree, own, above, spread, home, rigid)
+    best, x = _perron(tree, own, above, spread, home, rigid)
+    return best, tree, x.take(place)
 
 
 def _norms(x: Vector) -> Vector:
     return np.asarray(np.sqrt((x**2).sum(axis=1)))
 
 
-def _perron(tree: Tree, own: Vector, above: Vector, spread: Vector, home: Index, rigid: Vector) -> float:
-    """1 / max (MᵀM x)_i / x_i, the best of some x; cells in the tree's order."""
+def _perron(tree: Tree, own: Vector, above: Vector, spread: Vector, home: Index, rigid: Vector) -> tuple[float, Vector]:
+    """1 / max (MᵀM x)_i / x_i, the best of some x, and this x; cells in the tree's order."""
     C, up, first = len(rigid), tree.up, len(tree.levels[0])
-    x, best = np.ones(C), np.inf
+    x, best, kept = np.ones(C), np.inf, np.ones(C)
     additions = 2 * (C + len(home) + len(tree.levels)) + 64
     for _ in range(ROUNDS):
         strain = x / rigid
@@ -201,11 +209,11 @@ def _perron(tree: Tree, own: Vector, above: Vector, spread: Vector, home: Index,
         z /= rigid
         worst = float(np.max(z / x))  # proofs.md, step 3h
         done = worst > 0.98 * best
-        best = min(best, worst)
+        best, kept = (worst, x) if worst < best else (best, kept)
         if done:
             break
         x = np.maximum(z / float(z.max()), FLOOR * float(np.mean(z / float(z.max()))))
-    return float(down(1.0 / (best * (1.0 + 2.0 * gamma(additions)))))
+    return float(down(1.0 / (best * (1.0 + 2.0 * gamma(additions))))), kept
 
 
 def _spans(tree: Tree, X: Vector, home: Index) -> Vector:

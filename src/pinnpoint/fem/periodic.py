@@ -40,18 +40,23 @@ class Periodic:
         Group to group, as given.
     same
         The node that stands for each.
+    size
+        Of the data that cancel in fixed values: rounding is relative to it.
     """
 
     mesh: Mesh
     pairs: Mapping[str, str]
     gluing: Gluing
     same: Index
+    size: float = 0.0
 
     __repr__ = brief
 
     @classmethod
-    def of(cls, mesh: Mesh, degree: int, given: Mapping[str, str] | None) -> Periodic | None:
-        """From a table of pairs; None where there is none."""
+    def of(cls, mesh: Mesh, degree: int, given: Mapping[str, str] | Periodic | None) -> Periodic | None:
+        """From a table of pairs, or those of a problem on the same points; None where there is none."""
+        if isinstance(given, Periodic):
+            return given
         if given is None or not len(given):
             return None
         if not isinstance(given, Mapping) or not all(isinstance(two, str) for two in given.values()):
@@ -72,6 +77,10 @@ class Periodic:
                     found.append(n + np.searchsorted(keys, low * n + high))
         same = together(len(plain), np.concatenate(a), np.concatenate(b))
         return cls(mesh, dict(given), gluing, same)
+
+    def on(self, mesh: Mesh, size: float) -> Periodic:
+        """The same pairs on a mesh with the same facets, and values in which data of this size cancel."""
+        return replace(self, mesh=mesh, size=size)
 
     @cached_property
     def idle(self) -> Index:
@@ -99,7 +108,7 @@ class Periodic:
         which = np.cumsum(first) - 1
         chosen = values[order][first][which] if len(at) else values
         apart = np.abs(values[order] - chosen)
-        if len(at) and float(apart.max()) > APART * float(np.abs(values).max()):
+        if len(at) and float(apart.max()) > APART * max(self.size, float(np.abs(values).max())):
             k = int(np.argmax(apart))
             raise InputError(
                 f"dirichlet: node {int(dofs[order[k]])} has the value {float(values[order][k])!r} and the node it is "

@@ -22,6 +22,7 @@ from pinnpoint.fem.held import HeldBoundary
 from pinnpoint.fem.mesh_estimate import mesh_estimate
 from pinnpoint.mesh.curves import curve_notes
 from pinnpoint.mesh.display import mesh_html
+from pinnpoint.mesh.gluing import Gluing
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.mesh.topology import Topology
@@ -29,8 +30,9 @@ from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.targets import DOMAINS, MESH, TRANSFERRED
 from pinnpoint.transfer.coefficients import Coefficients
 from pinnpoint.transfer.continuum import Continuum
+from pinnpoint.transfer.seams import Seam
 
-INSIDE = frozenset({"quadrature", "notes", "total_load", "sides", "loops", "file", "lame", "held"})
+INSIDE = frozenset({"quadrature", "notes", "total_load", "sides", "loops", "seam", "file", "lame", "held"})
 """What is not shown of a problem in a notebook."""
 
 
@@ -123,6 +125,8 @@ class ScalarProblem(LiftableElements):
         def topology(self) -> Topology: ...  # noqa: D102
         @property
         def bending(self) -> Bending | None: ...  # noqa: D102
+        @property
+        def gluing(self) -> Gluing | None: ...  # noqa: D102
 
     @abstractmethod
     def continuum(self, T: Topology, budget: int | None = None) -> Continuum:
@@ -141,5 +145,6 @@ class ScalarProblem(LiftableElements):
         neumann: Mapping[str, Any],
         quadrature: int,
         robin: Mapping[str, Any] | None = None,
+        seam: Seam | None = None,
     ) -> Self:
         """The same constant coefficients with other data, on the same cells."""

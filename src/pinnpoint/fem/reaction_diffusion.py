@@ -55,7 +55,7 @@ from pinnpoint.fem.sources import body, by_groups, source_of
 from pinnpoint.fem.varied import reaction_parts
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.bent.shapes import Shape
-from pinnpoint.mesh.gluing import glued
+from pinnpoint.mesh.gluing import Gluing, glued
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
 from pinnpoint.mesh.quadrature import at_points, rule
 from pinnpoint.mesh.refine import Refiner
@@ -75,6 +75,7 @@ from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.equilibrated import Equilibrated
 from pinnpoint.transfer.everywhere.corrected import Corrected
 from pinnpoint.transfer.medium import Medium
+from pinnpoint.transfer.seams import Seam
 from pinnpoint.transfer.work import BUDGET
 
 
@@ -139,6 +140,8 @@ class ReactionDiffusion(ScalarQueries):
         The Robin groups and the periodic pairs, where there are any.
     bending
         The map onto the domain where it is curved; then all data are those carried back to the straight mesh.
+    seam
+        The load of what a lift leaves beside periodic pairs.
     """
 
     mesh: Mesh
@@ -159,6 +162,7 @@ class ReactionDiffusion(ScalarQueries):
     sides: Robin | None
     loops: Periodic | None
     bending: Bending | None
+    seam: Seam | None
 
     components = 1
 
@@ -175,7 +179,7 @@ class ReactionDiffusion(ScalarQueries):
         *,
         convection: Any = None,
         robin: Mapping[str, Any] | None = None,
-        periodic: Mapping[str, str] | None = None,
+        periodic: Mapping[str, str] | Periodic | None = None,
         weight: Matrix | None = None,
         quadrature: int | None = None,
         degree: int = 1,
@@ -185,7 +189,12 @@ class ReactionDiffusion(ScalarQueries):
         mesh = as_mesh(mesh, bent=True)
         bending = Bending.of(mesh, geometry)
         if bending is not None:
-            plain = {"source": source, "diffusion": diffusion, "reaction": reaction, "robin": robin or {}}
+            plain: dict[str, Any] = {
+                "source": source,
+                "diffusion": diffusion,
+                "reaction": reaction,
+                "robin": robin or {},
+            }
             plain |= {"dirichlet": {BOUNDARY: 0.0} if dirichlet is None and not robin else dirichlet or {}}
             plain |= {"neumann": neumann or {}, "convection": convection, "periodic": periodic}
             mesh, data = bending.translated({name: parsed(what, name) for name, what in plain.items()})
@@ -265,6 +274,7 @@ class ReactionDiffusion(ScalarQueries):
             sides=sides,
             loops=loops,
             bending=bending,
+            seam=None,
             held=held,
             total_load=np.array([float(b.sum())]),
         )
@@ -498,6 +508,11 @@ class ReactionDiffusion(ScalarQueries):
         return self._route(queries, tolerance, budget, lifted=True)
 
     @property
+    def gluing(self) -> Gluing | None:
+        """The facets of periodic pairs."""
+        return None if self.loops is None else self.loops.gluing
+
+    @property
     def topology(self) -> Topology:
         """How the cells hang together, across periodic pairs too."""
         T = Topology.of(self.mesh)
@@ -514,7 +529,6 @@ class ReactionDiffusion(ScalarQueries):
 
     def lifted(self, prediction: Prediction) -> Lifted:
         """The problem of what a smooth prediction leaves over, to be certified in the place of this one."""
-        self._require_open()
         if self.bending is not None:
             return self._lifted_on_curves(self.bending, self.lift_of(prediction))
         return lifted(self, prediction)
@@ -535,7 +549,6 @@ class ReactionDiffusion(ScalarQueries):
 
     def lift_of(self, prediction: Prediction) -> Lift | OpaqueLift:
         """The prediction as a lift of this problem, or a refusal."""
-        self._require_open()
         if self.bending is not None:
             require_liftable(self.bending, sum(len(part.facets) for part in self.held.parts))
             return as_lift(self, prediction)
@@ -546,12 +559,6 @@ class ReactionDiffusion(ScalarQueries):
             raise InputError(
                 f"group '{group}': is one side of a periodic pair, which lies inside the domain; ask for points, for "
                 "averages over cells, or for groups that are not periodic"
-            )
-
-    def _require_open(self) -> None:
-        if self.loops is not None:
-            raise InputError(
-                "lift: a prediction is not proved to be the same on both sides of a periodic pair; certify without it"
             )
 
     def lift_cost(self, lift: Lift | OpaqueLift, queries: int) -> Forecast:
@@ -571,16 +578,20 @@ class ReactionDiffusion(ScalarQueries):
         neumann: Mapping[str, Any],
         quadrature: int,
         robin: Mapping[str, Any] | None = None,
+        seam: Seam | None = None,
     ) -> Self:
         """The same constant coefficients with other data, on the same cells."""
         order: dict[str, Any] = {"quadrature": quadrature, "degree": self.degree, "robin": robin}
+        if self.loops is not None:
+            order["periodic"] = self.loops.on(mesh, float(np.max(np.abs(self.space.U0), initial=0.0)))
         if self.coefficients is not None:
             order["convection"] = self.given.get("convection")
-            return type(self)(
-                mesh, source, self.given["diffusion"], self.given["reaction"], dirichlet, neumann, **order
-            )
-        k, c = float(self.diffusion[0]), 0.0 if self.reaction is None else float(self.reaction[0])
-        return type(self)(mesh, source, k, c, dirichlet, neumann, **order)
+            A, c = self.given["diffusion"], self.given["reaction"]
+        else:
+            A, c = float(self.diffusion[0]), 0.0 if self.reaction is None else float(self.reaction[0])
+        made = type(self)(mesh, source, A, c, dirichlet, neumann, **order)
+        set_fields(made, seam=seam)
+        return made
 
     def require_transfer(self) -> None:
         """Refuse coefficients for which no transfer to the PDE's own solution is proved."""
@@ -638,8 +649,9 @@ class ReactionDiffusion(ScalarQueries):
             BUDGET if budget is None else whole("budget", budget, low=1),
             medium=medium,
             robin=robin,
-            gluing=None if self.loops is None else self.loops.gluing,
+            gluing=self.gluing,
             same=None if self.loops is None else self.loops.same,
+            seam=self.seam,
             stretch=None if self.bending is None else self.bending.stretch,
             ground=None if self.bending is None else self.bending.ground,
             helpers=self.helpers,

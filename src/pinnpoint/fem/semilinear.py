@@ -276,15 +276,10 @@ class Semilinear(FiniteElements, Transferable):
                 f"target: the continuous target needs λ ≥ 0, a monotone reaction; cell {cell} has "
                 f"{float(self.cubic[cell])!r}. Say target='discrete', or pass transfer="
             )
-        if self.space.n == self.space.N and not np.any(self.linear.reaction):
+        if self.space.n == self.space.N and not (self.linear.reaction_varies or np.any(self.linear.reaction)):
             raise InputError(
                 "target: without a Dirichlet group and without a reaction c the energy error is not bounded; fix a "
                 "value on some group, give c > 0, or say target='discrete'"
-            )
-        if self.linear.coefficients is not None:
-            raise InputError(
-                "target: the continuous target of a semilinear problem needs a scalar diffusion and a reaction that "
-                "are constant on each cell: numbers, or tables of groups. Say target='discrete'"
             )
         self.linear.require_transfer()
 

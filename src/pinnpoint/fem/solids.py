@@ -39,6 +39,11 @@ def route_of(problem: ElasticQueries, queries: Queries, tolerance: Limits, budge
     where = partial(T.numbers_of_group, problem.mesh), partial(_cells, problem)
     if problem.bending is None:
         return Elastic(solid, queries, *where, tolerance)
+    if solid.thermal is not None:
+        raise InputError(
+            "temperature: thermal stresses beside curved sides of a solid have no proved transfer; leave the geometry "
+            "out for the polygon, whose certificate says how far it is from the curves, or say target='discrete'"
+        )
     arcs = arcs_of(problem.bending, T, solid.held)
     if any(np.isin(facets, arcs.facets).any() for facets, _ in solid.forces):
         raise InputError("force: total forces on curved groups of solids are not supported; give a traction")

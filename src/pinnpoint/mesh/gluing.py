@@ -15,7 +15,7 @@ import scipy
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from pinnpoint.base.arrays import Index, Vector, set_fields
+from pinnpoint.base.arrays import Index, Mask, Vector, set_fields
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.mesh.facets import facet_keys
@@ -151,3 +151,27 @@ def by_class(T: Topology, gluing: Gluing) -> Topology:
 def seams(points: Vector, gluing: Gluing) -> Vector:
     """Vertices of all facets of the pairs, on both sides, (2n, d, d)."""
     return np.concatenate([points[gluing.first], points[gluing.second]])
+
+
+def axes_of(points: Vector, gluing: Gluing) -> Mask | str:
+    """Which axes are glued where each pair lies in the two planes that bound the mesh across one, or why it does not.
+
+    The facets of such pairs are exact translates: all other coordinates are the same to the last bit.
+    """
+    X, one, two, d = points, gluing.first, gluing.second, points.shape[1]
+    low, high = X.min(axis=0), X.max(axis=0)
+    glued, done = np.zeros(d, dtype=bool), np.zeros(len(one), dtype=bool)
+    for axis in range(d):
+        a, b = X[one], X[two]
+        ends = [np.all(P[:, :, axis] == end[axis], axis=1) for P, end in ((a, low), (b, high), (a, high), (b, low))]
+        here = (ends[0] & ends[1]) | (ends[2] & ends[3])
+        rest = np.arange(d) != axis
+        done |= here & np.all(a[:, :, rest] == b[:, :, rest], axis=(1, 2))
+        glued[axis] = bool(here.any())
+    if done.all():
+        return glued
+    k = int(np.argmin(done))
+    return (
+        f"periodic pairs must be exact translates along an axis that bound the domain; the facet at "
+        f"{X[one[k]].mean(axis=0).tolist()} is glued to that at {X[two[k]].mean(axis=0).tolist()}"
+    )

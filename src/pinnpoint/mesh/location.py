@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -19,6 +20,8 @@ ROUNDED = 16.0 * UNIT
 """A point this far outside a cell, against its coordinates, counts as on its boundary: it was rounded there."""
 TRIES = (4, 16, 64)
 CHUNK = 200_000
+FEW, FAST = 1_000, 50_000_000
+"""Points, and points times cells, up to which all boxes are looked at: a tree's package alone takes longer to load."""
 
 
 def boundary_distance(mesh: Mesh, x: Vector) -> float:
@@ -46,9 +49,20 @@ class Locator:
 
     def __init__(self, mesh: Mesh) -> None:
         self.mesh = mesh
-        corners = mesh.cells.shape[1]
-        middle = sum(mesh.points[mesh.cells[:, i]] / corners for i in range(corners))
-        self._tree = scipy.spatial.cKDTree(middle, balanced_tree=False, compact_nodes=False)  # fast to build
+
+    @cached_property
+    def _tree(self) -> Any:
+        corners = self.mesh.cells.shape[1]
+        middle = sum(self.mesh.points[self.mesh.cells[:, i]] / corners for i in range(corners))
+        return scipy.spatial.cKDTree(middle, balanced_tree=False, compact_nodes=False)  # fast to build
+
+    @cached_property
+    def _boxes(self) -> tuple[Vector, Vector]:
+        """Least and largest coordinates of the cells, (d, C) each, and a little around."""
+        corners = [self.mesh.points.T[:, vertices] for vertices in self.mesh.cells.T]
+        low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
+        margin = NEAR * (high - low).max() + ROUNDED * np.abs(self.mesh.points).max()
+        return low - margin, high + margin
 
     def locate(self, X: Any, name: str = "points") -> tuple[Index, Vector]:
         """Cell and barycentric coordinates of each point; refuses a point outside the mesh by name."""
@@ -79,18 +93,19 @@ class Locator:
     def _chunk(self, X: Vector) -> tuple[Index, Vector]:
         cell, bary = np.full(len(X), -1, dtype=np.intp), np.zeros((len(X), X.shape[1] + 1))
         left = np.arange(len(X))
-        for k in TRIES:
+        few = len(X) <= FEW and len(X) * len(self.mesh.cells) <= FAST
+        for k in () if few else TRIES:
             near = self._tree.query(X[left], k=min(k, len(self.mesh.cells)))[1].reshape(left.size, -1)
             self._accept(X, left, near, cell, bary)
             left = left[cell[left] < 0]
             if not left.size:
                 return cell, bary
-        vertices = self.mesh.points[self.mesh.cells]
-        low, high = vertices.min(axis=1), vertices.max(axis=1)
-        margin = NEAR * (high - low).max() + ROUNDED * np.abs(self.mesh.points).max()
-        for point in left:  # rare: long thin cells; stops at the first point that no cell holds
-            x = X[point]
-            near = np.nonzero(((low - margin <= x) & (x <= high + margin)).all(axis=1))[0]
+        low, high = self._boxes
+        for point in left:  # few points, or rare long thin cells; stops at the first one that no cell holds
+            about = np.ones(len(self.mesh.cells), dtype=bool)
+            for a, b, x in zip(low, high, X[point], strict=True):
+                about &= (a <= x) & (x <= b)
+            near = np.flatnonzero(about)
             if near.size:
                 self._accept(X, np.array([point]), near[None, :], cell, bary)
             if cell[point] < 0:

@@ -63,6 +63,8 @@ def radius_ratios(mesh: Mesh) -> Vector:
 
 SAME = 1e-9
 """Nodes this near, against the extent of the mesh, lie at the same place for whoever made it."""
+OBLIQUE = np.array([1.0, 0.7548776662466927, 0.5698402909980532])
+"""A direction in which few nodes of any mesh lie abreast."""
 
 
 def coincident(mesh: Mesh) -> tuple[int, Vector | None]:
@@ -73,6 +75,9 @@ def coincident(mesh: Mesh) -> tuple[int, Vector | None]:
     points, n = mesh.points, len(mesh.points)
     reach = SAME * float(np.max(points.max(axis=0) - points.min(axis=0)))
     outer = np.unique(mesh.boundary)  # an inner node has cells all round, among which no other node's have room
+    along = (points[outer] - points.min(axis=0)) @ OBLIQUE[: mesh.dim]
+    if np.min(np.diff(np.sort(along)), initial=np.inf) > 4.0 * reach:  # near ones would be near along any direction
+        return 0, None
     pairs = outer[scipy.spatial.cKDTree(points[outer]).query_pairs(reach, output_type="ndarray")]
     if len(pairs):
         edges = facet_keys(edge_table(mesh.cells, n)[0], n)

@@ -132,6 +132,12 @@ class Topology:
         return np.asarray(self.facet_cells[:, 1] < 0)
 
     @cached_property
+    def boxes(self) -> tuple[Vector, Vector]:
+        """Least and largest coordinates of the cells, (d, C) each."""
+        corners = [self.points.T[:, vertices] for vertices in self.cells.T]
+        return np.minimum.reduce(corners), np.maximum.reduce(corners)
+
+    @cached_property
     def edges(self) -> Vector:
         """Edge vectors from each cell's first vertex, (C, d, d)."""
         P = self.points[self.cells]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,6 +18,7 @@ from pinnpoint.base.arrays import Vector, number, set_fields, vector, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import Expression, parse
+from pinnpoint.models.folds import Fold
 from pinnpoint.models.given import require_no_file
 from pinnpoint.models.networks.mlp import MLP
 from pinnpoint.models.networks.torch import from_torch, is_module
@@ -52,6 +54,8 @@ class Lift:
     factor: Expression | None
     offset: Expression | None
     inputs: tuple[Expression, ...] | None
+    folds: tuple[Fold, ...]
+    """Planes between which its jumps are taken away, one pair after the other."""
 
     __repr__ = brief
 
@@ -78,13 +82,19 @@ class Lift:
         elif fed is not None:
             raise InputError("inputs: only a network has inputs; put them into the formula")
         w, g = (None if v is None else _formula(n, v, variables) for n, v in (("factor", factor), ("offset", offset)))
-        set_fields(self, prediction=u, factor=w, offset=g, inputs=fed)
+        set_fields(self, prediction=u, factor=w, offset=g, inputs=fed, folds=())
 
     @property
     def formulas(self) -> tuple[Expression, ...]:
         """Every formula it is made of."""
         given = (self.prediction, self.factor, self.offset, *(self.inputs or ()))
         return tuple(f for f in given if isinstance(f, Expression))
+
+    def folded(self, folds: Sequence[Fold]) -> Lift:
+        """The same function made periodic between these planes."""
+        found = copy(self)
+        set_fields(found, folds=tuple(folds))
+        return found
 
     @staticmethod
     def opaque(
@@ -101,6 +111,8 @@ class Lift:
 
         With `pairs` also of ∂_a∂_b u for these pairs of axes.
         """
+        if self.folds:
+            return self.folds[-1].jet(self.folded(self.folds[:-1]).jet, coordinates, axes, pairs)
         u = self.prediction
         if isinstance(u, MLP):
             jet = row(outputs_of(u, self.inputs, coordinates, axes, pairs), 0)

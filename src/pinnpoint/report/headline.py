@@ -107,10 +107,10 @@ def judge(data: Mapping[str, Any]) -> Verdict:
     words = {*found, *kept}
     kind = "open" if guarantee == "estimate" or "undecided" in words else "good"
     kind = "bad" if wide or words & {"beyond", "violated"} else kind
-    worst, share = _furthest(rows)
     if found:
-        headline += f"; {_decisions(found, chance(telling(rows)))}"
-    elif worst is not None and share >= FAR and guarantee != "estimate":
+        headline += f"; {_decisions(found, len(rows) + len(data.get('derived', [])), chance(telling(rows)))}"
+    worst, share = _furthest(rows)
+    if worst is not None and share >= FAR and guarantee != "estimate":
         kind = "off" if kind == "good" and not kept else kind
         headline += f"; at ‘{name(worst['name'])}’ the prediction is off by {percent(share)}"
     if kept:
@@ -149,11 +149,12 @@ def _left(rows: list[Mapping[str, Any]]) -> str:
     )
 
 
-def _decisions(found: list[str], confidence: float | None) -> str:
+def _decisions(found: list[str], rows: int, confidence: float | None) -> str:
     """How many predictions are proved to be good enough, or not to be; or with which confidence they are."""
     count = {word: found.count(word) for word in ("within", "beyond", "undecided")}
     if count["within"] == len(found):
         where = " everywhere it was asked" if len(found) > 1 else ""
+        where = f" at {len(found)} of {rows} queries, where it was asked" if len(found) < rows else where
         if confidence is not None:
             return f"the prediction is good enough{where} with confidence {share(confidence)}"
         return f"the prediction is proved good enough{where}"
@@ -176,14 +177,14 @@ def _limits(found: list[str], confidence: float | None) -> str:
 
 
 def _furthest(rows: list[Mapping[str, Any]]) -> tuple[Mapping[str, Any] | None, float]:
-    """The query where the prediction is proved to be furthest off, and by which share of the value there.
+    """The query without `accept` where the prediction is proved to be furthest off, by which share of the value there.
 
     Where the value is small against the others, they are what counts.
     """
     bounded = [r for r in rows if r["radius"] is not None]
-    if not bounded:
+    row = max((r for r in bounded if not decided(r)), key=lambda r: off(r)[0], default=None)
+    if row is None:
         return None, 0.0
-    row = max(bounded, key=lambda r: off(r)[0])
     scale = max(abs(row["center"]), 0.1 * max(abs(r["center"]) for r in bounded))
     return row, off(row)[0] / scale if scale > 0.0 else 0.0
 

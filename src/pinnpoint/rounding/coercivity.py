@@ -17,9 +17,9 @@ import scipy.linalg as dense
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
-from pinnpoint.base.arrays import Matrix, Vector, is_symmetric, matrix, number
+from pinnpoint.base.arrays import Index, Matrix, Vector, is_symmetric, matrix, number
 from pinnpoint.base.errors import CertificationError, InputError
-from pinnpoint.rounding.arithmetic import TINY, UNIT, down, gamma, sum_up, up
+from pinnpoint.rounding.arithmetic import TINY, UNIT, down, gamma, gammas, sum_up, up
 from pinnpoint.rounding.balls import exact
 from pinnpoint.rounding.bounds import Coercivity, checked_metric, fingerprint
 from pinnpoint.rounding.inertia import pivots_of
@@ -34,8 +34,12 @@ NEARLY = 1e-10
 HARDLY = 1e-6
 """Share of a bound that plain floats may take from it."""
 
+SMALL = 0.01
+"""Share of a shift that a Cholesky factor's defect may take before the entries of its rows are counted."""
+
 Solve = Callable[[Vector], Vector]
-Definite = Callable[[Any], bool]
+Definite = Callable[[Any], bool | Callable[[], Index]]
+"""C ↦ whether its Cholesky factorization ran to its end; in place of True, how to count the entries of L's rows."""
 ErrorProduct = Callable[[Vector], Vector]
 """v ↦ an upper bound of E v, for v ≥ 0, of a symmetric E that bounds the unknown part of the matrix."""
 
@@ -108,7 +112,8 @@ def verify_coercivity(
         The θ to try; by default just below a computed eigenvalue.
     definite
         Tells whether a floating-point Cholesky factorization of a sparse matrix runs to its end. It is believed, as
-        LAPACK is for small matrices, and saves the sparse LU factorization of large ones.
+        LAPACK is for small matrices, and saves the sparse LU factorization of large ones. In place of True it may
+        return a function that counts the stored entries of each row of the factor: large matrices need that.
 
     Returns
     -------
@@ -278,9 +283,10 @@ def _by_shift(
     for factor in (1.0,) if shift is not None else (0.997, 0.97, 0.7, 0.2, 0.01):
         theta = guess * factor
         # B − θP ⪰ −defect I and the data error is at most `loss` in norm; I ⪯ P / P_floor.
-        alpha = float(down(theta - up(up(prove(B, theta, P) + loss) / P_floor)))  # proofs.md, step 3c
+        defect = prove(B, theta, P)
+        alpha = float(down(theta - up(up(defect + loss) / P_floor)))  # proofs.md, step 3c
         best = max(best, alpha)
-        if alpha > 0.5 * theta:
+        if alpha > 0.5 * theta or (how == "Cholesky" and math.isfinite(defect)):  # it would stay as large
             break
     if best > 0.0:
         return best, f"shifted {how} factorization"
@@ -353,17 +359,31 @@ def _shifted(B: Matrix, theta: float, P: Any | None) -> tuple[Any, float]:
 def cholesky_defect(B: Matrix, theta: float, P: Any | None = None, definite: Definite | None = None) -> float:
     """A bound d with B − θP ⪰ −d I from a floating-point Cholesky factorization that ran to completion.
 
-    Rump (2006): if the factorization of C succeeds, its factor satisfies R^T R = C + ΔC with
-    ‖ΔC‖₂ ≤ γ_{n+1}/(1 − γ_{n+1}) tr C, so λ_min(C) is at least minus that, in any order of elimination and
-    summation. Returns ∞ where it fails.
+    Rump (2006): if the factorization of C succeeds, its factor satisfies L Lᵀ = C + ΔC with |ΔC_ij| ≤ γ_t Σ|l_ik l_jk|,
+    t two more than the entries of the shorter of rows i and j of L: entries that are zero add no rounding, in any order
+    of elimination and summation. On the diagonal this is Σ l_ik² ≤ c_ii/(1 − γ_t), and so, s_i being the entries of row
+    i, |ΔC_ij| ≤ d_i d_j with d_i² = c_ii γ_{s_i+2}/(1 − γ_{s_i+2}) and ‖ΔC‖₂ ≤ Σ d_i². Rows of the factor are not known
+    by their unknowns: the longest is taken with the largest c_ii, which gives the largest sum of all pairings. Entries
+    are counted where s_i = n would cost more than `SMALL` of θ. Returns ∞ where the factorization fails.
     """
     C, rounding = _shifted(B, theta, P)
     n = C.shape[0]
-    if not (definite or _dense_definite)(C):
+    ran = (definite or _dense_definite)(C)
+    if not ran:
         return math.inf
-    g = gamma(n + 2)
-    defect = up(g / (1.0 - g) * sum_up(np.abs(C.diagonal())) + n * n * TINY, 8)  # proofs.md, step 3d
+    defect = _rump(C, np.full(n, n))
+    if callable(ran) and defect > SMALL * theta:
+        counts = np.asarray(ran())
+        if counts.shape == (n,):
+            defect = min(defect, _rump(C, counts))
     return float(up(defect + rounding))
+
+
+def _rump(C: Matrix, entries: Index) -> float:
+    """Σ c_ii γ_{s+2}/(1 − γ_{s+2}) from above, for the entries s of the rows of a factor in any order."""
+    g = gammas(np.sort(entries) + 2)
+    n, sizes = C.shape[0], np.sort(np.abs(C.diagonal()))
+    return float(up(sum_up(up(g / (1.0 - g) * sizes)) + n * n * TINY, 8))  # proofs.md, step 3d
 
 
 def _dense_definite(C: Matrix) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,8 @@ COARSEST = 500
 """Unknowns of the coarsest level, which is inverted densely."""
 DEGREE, SPREAD = 3, 12.0
 """Degree of the Chebyshev smoother, and the part of the spectrum it is made for: from 1/SPREAD of the top up."""
+PROBE = 8
+"""Iterations that are tried before multigrid is settled on."""
 BLOCK = 16
 ROWS = 4096
 """Rows of a block of vectors that are worked on at a time."""
@@ -156,6 +159,19 @@ class Multigrid:
         if not self._levels:
             return np.asarray(self._coarsest @ b)
         return np.asarray(self._precondition(b.reshape(len(b), -1)).reshape(b.shape))
+
+    def foreseen(self) -> float:
+        """Iterations that a solve will take, from how far `PROBE` of them bring an arbitrary right-hand side."""
+        b = np.random.default_rng(0).standard_normal((self._A.shape[0], 1))
+        if not self._levels:
+            return 1.0
+        A = self._A
+        x = conjugate_gradients(lambda V: product(A, V), self._precondition, b, self._tolerance, PROBE)
+        left = b - np.asarray(A @ x)
+        fell = float(np.linalg.norm(left) / np.linalg.norm(b))
+        if not 0.0 < fell < 1.0:
+            return float(self._iterations) if fell > 0.0 else 1.0
+        return min(float(self._iterations), PROBE * math.log(self._tolerance) / math.log(fell))
 
     def width(self, count: int) -> int:
         """How many of so many right-hand sides to hand over at a time."""

@@ -1,7 +1,8 @@
-"""Which solver for which matrix: by its size, its dimension, the number of queries, what is installed and free memory.
+"""Which solver for which matrix: the one whose forecast cost is least, of those that are installed and fit into memory.
 
-Nothing of it is trusted: whatever solves, its defects are enclosed. A poor choice costs time or memory only, and
-memory is predicted before anything is allocated.
+Small matrices are factorised by SuperLU at once. For others the cost of each backend is forecast, from the fill of a
+factor and the number of queries. Nothing of it is trusted: whatever solves, its defects are enclosed. A poor choice
+costs time or memory only, and memory is predicted before anything is allocated.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pinnpoint.base.arrays import Matrix, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.machine import free_memory
+from pinnpoint.solvers.forecast import CHOLESKY, QUICK, Fill, seconds
 from pinnpoint.solvers.graphs import dimension as graph_dimension
 from pinnpoint.solvers.protocol import Solver, is_accurate
 
@@ -27,13 +29,17 @@ MODULES = {
 }
 NAMES = ("auto", "direct", "superlu", "cholmod", "pardiso", "cvxopt", "amg", "petsc", "krylov", "lsmr", "lsqr")
 """What `solver` may say; the last two are for least-squares systems."""
-FLAT_UP_TO, SOLID_UP_TO = 400_000, 15_000
-"""Unknowns up to which SuperLU is the first choice in the plane, and in space, where it fills in."""
+FLAT_UP_TO, SOLID_UP_TO = 120_000, 15_000
+"""Unknowns up to which SuperLU is taken at once in the plane, and in space, where it fills in."""
 ROUGH_FROM = 40_000
 """Unknowns from which a solid's stability is bounded roughly, at linear cost, not by a factorization of its own."""
 ROOM = 0.9
 """Share of the free memory that a solver may plan with."""
 GB = 1e9
+STORED = 9.5
+"""Bytes for each entry that a Cholesky factor is forecast to have; supernodes hold some zeros."""
+COUNTED, COUNTED_FROM = 40.0, 150_000
+"""Bytes for each entry of a factor whose rows the proof counts, and unknowns from which it does."""
 COARSE = 1.5e8
 """Bytes to invert the coarsest multigrid level of a solid, of about 2,000 unknowns."""
 
@@ -52,6 +58,8 @@ class Task:
         Right-hand sides to come.
     definite
         Whether the matrix is symmetric with a positive diagonal.
+    fill
+        Of its factor, where it was analysed; else the usual one of its size and dimension is meant.
     """
 
     n: int
@@ -59,12 +67,34 @@ class Task:
     dim: int
     queries: int
     definite: bool
+    fill: Fill | None = None
 
     @classmethod
     def of(cls, B: Matrix, points: Vector | None, queries: int = 0, *, definite: bool = True) -> Task:
         """The task of a matrix, and of where its unknowns are; without that, its graph shows the dimension."""
         dim = graph_dimension(B) if points is None else int(points.shape[1])
         return cls(B.shape[0], int(B.nnz), dim, queries, definite)
+
+    def analysed(self, B: Matrix, points: Vector | None) -> Task:
+        """The same with the fill of its matrix, where the choice depends on it."""
+        return self if self.small or not self.definite else replace(self, fill=Fill.of(B, points))
+
+    @property
+    def small(self) -> bool:
+        """Whether it is factorised without further thought."""
+        return self.n <= (SOLID_UP_TO if self.solid else FLAT_UP_TO)
+
+    @property
+    def expected(self) -> Fill:
+        """The fill that was analysed, or the usual one."""
+        if self.fill is not None:
+            return self.fill
+        entries = usual(self) / 8.0
+        return Fill(entries, (0.25 if self.solid else 0.08) * math.pow(entries, 1.5))
+
+    def seconds(self, name: str, iterations: float = QUICK) -> float:
+        """What a backend is forecast to need."""
+        return seconds(name, self.n, self.nnz, self.dim, self.queries, self.expected, iterations)
 
     @property
     def solid(self) -> bool:
@@ -107,36 +137,50 @@ def installed(name: str) -> bool:
     return importlib.util.find_spec(MODULES[name]) is not None if name in MODULES else True
 
 
+def usual(task: Task) -> float:
+    """Bytes of a Cholesky factor: 48 (r/15)^0.7 n^(4/3) in space, r entries a row; 26 (r/7) n log₂ n in the plane."""
+    n, row = float(task.n), task.nnz / max(task.n, 1)
+    if task.dim == 1:
+        return 60.0 * n
+    if task.solid:
+        return float(48.0 * (row / 15.0) ** 0.7 * n ** (4.0 / 3.0))
+    return 26.0 * (row / 7.0) * n * math.log2(max(n, 2.0))
+
+
 def predicted(name: str, task: Task) -> float:
     """Bytes that a backend needs for a task, from measured growth; Green vectors and their work space included.
 
-    Cholesky factors hold about 48 (r/15)^0.7 n^(4/3) bytes in space, r entries per row, and 26 (r/7) n log₂ n in the
-    plane; the proof of stability makes a second one, but not for large solids (`ROUGH_FROM`). SuperLU holds both of its
-    factors and two copies of one, and, where the proof needs more than a positive vector, those of a second
-    factorization with their products. A multigrid hierarchy takes the matrix eight times while it is made, and for
-    vectors a coarsest level that is inverted densely.
+    Cholesky factors hold what was analysed, or the `usual`; the proof of stability makes a second one, but not for
+    large solids (`ROUGH_FROM`). SuperLU holds both of its factors and two copies of one, and, where the proof needs
+    more than a positive vector, those of a second factorization with their products. A multigrid hierarchy takes the
+    matrix eight times while it is made, and for vectors a coarsest level that is inverted densely.
     """
     n, row = float(task.n), task.nnz / max(task.n, 1)
-    if task.solid:
-        cholesky = 48.0 * (row / 15.0) ** 0.7 * n ** (4.0 / 3.0)
-    else:
-        cholesky = 26.0 * (row / 7.0) * n * math.log2(max(n, 2.0))
-    if task.dim == 1:
-        cholesky = 60.0 * n
-    factors = 1.2 if task.solid and task.n >= ROUGH_FROM else 2.4
-    lu = (8.0 if task.solid else 5.0 if row <= 9.0 else 20.0) * cholesky
+    cholesky = usual(task) if task.fill is None else STORED * task.fill.entries
+    rough = task.solid and task.n >= ROUGH_FROM
+    factors = 1.2 if rough else 2.4
+    counts = 0.0 if rough or task.n < COUNTED_FROM else COUNTED * cholesky / STORED
+    lu = (8.0 if task.solid else 5.0 if row <= 9.0 else 20.0) * usual(task)
     if task.solid and row > 16.0:
         lu = (8.2 if task.n < ROUGH_FROM else 3.3) * row * math.pow(n, 1.6)
     own = {
         "superlu": lu,
-        "cholmod": factors * cholesky,
+        "cholmod": factors * cholesky + counts,
         "pardiso": factors * cholesky,
-        "cvxopt": factors * cholesky + 16.0 * task.nnz,
+        "cvxopt": factors * cholesky + 16.0 * task.nnz + counts,
         "amg": 90.0 * task.nnz + 64.0 * n * min(task.queries, 32) + (COARSE * min(1.0, n / 2e4) if row > 20.0 else 0.0),
         "petsc": 60.0 * task.nnz,
         "krylov": 64.0 * n,
     }[name]
     return float(own + 12.0 * task.nnz + 16.0 * n * task.queries)
+
+
+REASONS = {
+    "superlu": "factors fill in little",
+    **dict.fromkeys(CHOLESKY, "one factorization serves all queries"),
+    "amg": "multigrid needs no factor",
+    "krylov": "nothing better is installed that fits",
+}
 
 
 def candidates(task: Task) -> list[tuple[str, str]]:
@@ -145,16 +189,12 @@ def candidates(task: Task) -> list[tuple[str, str]]:
         general = [("superlu", "factorises any matrix"), ("krylov", "GMRES needs little memory")]
         large = task.solid and task.n > SOLID_UP_TO
         return [("pardiso", "LU with little fill for a large matrix"), *general] if large else general
-    cholesky = [(name, "one factorization serves all queries") for name in ("cholmod", "pardiso", "cvxopt")]
-    multigrid = [("amg", "multigrid needs little memory"), ("krylov", "nothing better is installed that fits")]
-    most = SOLID_UP_TO if task.solid else FLAT_UP_TO
-    if task.n <= most:
-        return [("superlu", "small enough to factorise"), *cholesky, *multigrid]
-    if task.solid and task.queries < 2:
-        return [("amg", "one solve is cheaper than a factorization"), *cholesky, multigrid[-1]]
-    if task.solid:
-        return [*cholesky, ("amg", "factors would fill in, and no Cholesky package fits"), multigrid[-1]]
-    return [*cholesky, ("superlu", "factors fill in little"), *multigrid]
+    if task.small:
+        others = [(name, why) for name, why in REASONS.items() if name != "superlu"]
+        return [("superlu", "small enough to factorise"), *others]
+    return [
+        (name, f"{REASONS[name]}, {task.seconds(name):.2g} s forecast") for name in sorted(REASONS, key=task.seconds)
+    ]
 
 
 def choose(task: Task, free: float | None = None) -> list[Choice]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Matrix, Vector
+from pinnpoint.base.arrays import Index, Matrix, Vector
 from pinnpoint.base.errors import DependencyMissingError
 from pinnpoint.solvers.direct import refuse_singular
 from pinnpoint.solvers.protocol import NotDefiniteError
@@ -47,13 +48,13 @@ class Cholmod:
         return -(-count // max(1, -(-count // BLOCK)))
 
     @staticmethod
-    def definite(C: Matrix) -> bool:
-        """Whether a floating-point Cholesky factorization of C ran to its end."""
+    def definite(C: Matrix) -> bool | Callable[[], Index]:
+        """False unless a floating-point Cholesky factorization of C ran to its end, else how to count its rows."""
         try:
-            _factorize(C)
+            factor = _factorize(C)
         except NotDefiniteError:
             return False
-        return True
+        return lambda: np.bincount(factor.L().indices, minlength=C.shape[0])
 
 
 def by_columns(B: Matrix) -> Any:

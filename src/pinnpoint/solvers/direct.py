@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from pinnpoint.base.arrays import Index, Matrix, Vector, is_symmetric
 from pinnpoint.base.errors import InputError, SingularError
 from pinnpoint.base.threads import CORES, begin
-from pinnpoint.solvers.graphs import dissection
+from pinnpoint.solvers.graphs import solid_order
 from pinnpoint.solvers.protocol import Solver
 from pinnpoint.solvers.substitution import Substitution, factor_of
 
@@ -59,8 +59,8 @@ class DenseLU:
 class SparseLU:
     """SuperLU. Solves only read the factors, so several threads may solve at a time.
 
-    Many right-hand sides of a symmetric matrix go through its factor together; see `substitution`. Where the unknowns
-    are, if that is known, orders those of a solid; in the plane minimum degree does as well.
+    Many right-hand sides of a symmetric matrix go through its factor together; see `substitution`. Unknowns of a solid
+    are ordered by where they are, or by distances in the graph; in the plane minimum degree does as well.
     """
 
     name = "SuperLU"
@@ -74,15 +74,14 @@ class SparseLU:
         same = is_symmetric(B)
         B = sp.csc_array(B)
         symmetric = same or is_symmetric((B != 0).astype(np.int8))
-        points = points if points is not None and points.shape[1] == 3 and B.shape[0] > DISSECT_FROM else None
-        dissected = symmetric and points is not None
-        spec = "NATURAL" if dissected else "MMD_AT_PLUS_A" if symmetric else "COLAMD"
+        order = solid_order(B, points) if symmetric and B.shape[0] > DISSECT_FROM else None
+        spec = "NATURAL" if order is not None else "MMD_AT_PLUS_A" if symmetric else "COLAMD"
         # SuperLU's transposed solves go column by column; a symmetric matrix can do without them
         self._transposed = "N" if same else "T"
         self._symmetric = same
         self._arranging = threading.Lock()
         if symmetric:  # from a narrow band minimum degree finds less fill, whatever numbering a mesh came with
-            self._order = dissection(B, points) if points is not None else reverse_cuthill_mckee(B, symmetric_mode=True)
+            self._order = reverse_cuthill_mckee(B, symmetric_mode=True) if order is None else order
             B = sp.csc_array(B[self._order][:, self._order])
         try:
             self._lu = spla.splu(B, permc_spec=spec, options={"SymmetricMode": symmetric})

@@ -8,7 +8,7 @@ from functools import cached_property
 from importlib.util import find_spec
 
 import numpy as np
-import scipy.fft
+import scipy
 from numpy.typing import NDArray
 
 from pinnpoint.base.arrays import Index, Matrix, Vector

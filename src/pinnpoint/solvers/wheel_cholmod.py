@@ -6,7 +6,9 @@ CVXOPT is under the GNU General Public License, version 3: an extra that users c
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from pinnpoint.base.arrays import Index, Matrix, Vector
 from pinnpoint.base.errors import DependencyMissingError
 from pinnpoint.solvers.cholmod import BLOCK
 from pinnpoint.solvers.direct import refuse_singular
-from pinnpoint.solvers.graphs import dissection
+from pinnpoint.solvers.graphs import solid_order
 from pinnpoint.solvers.protocol import NotDefiniteError
 
 SUPERNODAL = {"supernodal": 2, "print": 0}
@@ -29,7 +31,8 @@ class WheelCholmod:
     Parameters
     ----------
     points
-        Where the unknowns are: nested dissection by coordinates makes the factor of a solid up to three times cheaper.
+        Where the unknowns are: nested dissection by coordinates makes the factor of a solid up to three times cheaper;
+        without them distances in the graph serve.
     """
 
     name = "CHOLMOD of CVXOPT"
@@ -61,13 +64,13 @@ class WheelCholmod:
         return -(-count // max(1, -(-count // BLOCK)))
 
     @staticmethod
-    def definite(C: Matrix, points: Vector | None = None) -> bool:
-        """Whether a floating-point Cholesky factorization of C ran to its end."""
+    def definite(C: Matrix, points: Vector | None = None) -> bool | Callable[[], Index]:
+        """False unless a floating-point Cholesky factorization of C ran to its end, else how to count its rows."""
         try:
-            _factorize(C, points)
+            factor = _factorize(C, points)
         except NotDefiniteError:
             return False
-        return True
+        return partial(_rows, factor, C.shape[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +83,16 @@ class PlacedCholesky:
         """A solver for B."""
         return WheelCholmod(B, self.points)
 
-    def definite(self, C: Matrix) -> bool:
-        """Whether a floating-point Cholesky factorization of C ran to its end."""
+    def definite(self, C: Matrix) -> bool | Callable[[], Index]:
+        """False unless a floating-point Cholesky factorization of C ran to its end, else how to count its rows."""
         return WheelCholmod.definite(C, self.points)
+
+
+def _rows(factor: Any, n: int) -> Index:
+    """Stored entries of each row of a factor, zeros among them."""
+    from cvxopt import cholmod
+
+    return np.bincount(np.asarray(cholmod.getfactor(factor).CCS[1]).ravel(), minlength=n)
 
 
 def _factorize(B: Matrix, points: Vector | None) -> Any:
@@ -93,7 +103,7 @@ def _factorize(B: Matrix, points: Vector | None) -> Any:
             "solver: 'cvxopt' needs CVXOPT (GPL-3, wheels of 15 to 20 MB); pip install 'pinnpoint[cvxopt]'"
         ) from error
     lower = sp.coo_array(sp.tril(B))
-    order: Index | None = None if points is None or points.shape[1] < 3 else dissection(B, points)
+    order = solid_order(B, points)
     cholmod.options.update(SUPERNODAL)
     try:
         A = spmatrix(lower.data, lower.row, lower.col, B.shape)

@@ -18,7 +18,7 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
-from pinnpoint.rounding.arithmetic import TINY, gamma, up
+from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, up
 from pinnpoint.taylor import tables
 from pinnpoint.taylor.bernstein import Density, pairs
 from pinnpoint.taylor.geometry import Simplices, coordinates, path_order, to_own_order
@@ -69,6 +69,15 @@ class Modes:
     def mode(self, k: int) -> Density:
         """Mode k as a density."""
         return Density(self.coefficients[k], self.high[k], self.error1[k], self.error2[k])
+
+    def plus(self, other: Modes) -> Modes:
+        """The sum of two functions."""
+        beta = self.coefficients + other.coefficients
+        slip = UNIT * np.abs(beta).max(axis=2, initial=0.0)
+        rows = (up(a + b) for a, b in ((self.high, other.high), (self.rest, other.rest)))
+        high, rest = (np.asarray(x) for x in rows)
+        one, two = self.error1 + other.error1, self.error2 + other.error2
+        return Modes(beta, high, np.asarray(up(one + slip, 2)), np.asarray(up(two + slip, 2)), rest)
 
     @property
     def top(self) -> Vector:
@@ -170,6 +179,8 @@ def _modes(f: Enclosed, V: Vector, start: float, end: float, count: int, q: int)
 
 def quadratics(D: Vector, size: Vector, which: Index, m: int, q: int) -> tuple[Vector, Vector, Vector]:
     """β (N, pairs), the rest's root mean square and the rounding of polynomials D (M, N) that are sums of `size`."""
+    if m == 0:  # simplices are points
+        return D[:1].T.copy(), np.zeros(D.shape[1]), np.asarray(gamma(q + 6) * size[0] * MANY + TINY)
     T = tables.projection(m, q)
     beta = to_own_order((T @ D).T, which, m)  # taylor.md, step 6c
     blur = gamma(D.shape[0] + q + 6) * (np.abs(T).max(axis=0) @ size) * MANY + TINY

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Index, Vector, floats, whole
+from pinnpoint.base.arrays import Index, Vector, floats, row_max, whole
 from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma
 from pinnpoint.taylor import kernels, opaque, tables
@@ -157,7 +157,7 @@ def root_mean_square(model: TaylorModel, which: Index) -> Vector:
     m = model.space.d
     beta, high, _, error = _read(model, which, m, model.space.q)
     G, size = gram(m), np.abs(beta)
-    square = np.einsum("ni,ij,nj->n", beta, G, beta) + gamma(beta.shape[1] ** 2 + 4) * size.max(axis=1) ** 2
+    square = np.einsum("ni,ij,nj->n", beta, G, beta) + gamma(beta.shape[1] ** 2 + 4) * row_max(size) ** 2
     return np.asarray((np.sqrt(np.maximum(square, 0.0) + high**2) + error) * MANY + SMALL)  # taylor.md, step 6c
 
 
@@ -330,10 +330,10 @@ def gathered(m: int, finer: Rows) -> Rows:
     flat, down = R.transpose(0, 2, 1).reshape(count * n, n), S.reshape(count * n, n).T
     rows = beta.reshape(-1, count * n)
     whole_beta = rows @ flat  # taylor.md, step 6d
-    slip = gamma(count * n + 3) * (np.abs(rows) @ np.abs(flat)).max(axis=1)
+    slip = gamma(count * n + 3) * row_max(np.abs(rows) @ np.abs(flat))
     apart = beta - (whole_beta @ down).reshape(beta.shape)
     size = np.abs(beta) + (np.abs(whole_beta) @ np.abs(down)).reshape(beta.shape)
-    blur = gamma(n + 3) * size.max(axis=2)
+    blur = gamma(n + 3) * row_max(size)
     size = np.abs(apart)
     square = ((apart @ G) * apart).sum(axis=2) + gamma(n * n + 4) * ((size @ G) * size).sum(axis=2)
     distance = np.sqrt(np.maximum(square, 0.0)) + blur

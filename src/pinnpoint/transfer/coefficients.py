@@ -61,6 +61,11 @@ class Coefficients:
         """Whether A is a scalar everywhere."""
         return not any(isinstance(a, tuple) for a in self.diffusion)
 
+    def at(self, cell: int) -> tuple[Diffusion, tuple[Coefficient, ...] | None, Coefficient]:
+        """A, b and c in a cell."""
+        r = int(self.regions[cell])
+        return self.diffusion[r], self.convection[r], self.reaction[r]
+
     def jumps(self, facet_cells: Index) -> Mask:
         """Facets, given by the cells on their two sides (F, 2), that lie on the boundary or between regions."""
         one, two = facet_cells.T

@@ -43,6 +43,7 @@ from pinnpoint.transfer.outflow import Outflow
 from pinnpoint.transfer.regional import Regional, pieces
 from pinnpoint.transfer.rests import Rests
 from pinnpoint.transfer.robin import Exchange, exchange
+from pinnpoint.transfer.seams import Seam
 from pinnpoint.transfer.stretch import Stretch
 from pinnpoint.transfer.targets import against_gradients, targets
 from pinnpoint.transfer.work import BUDGET
@@ -91,6 +92,8 @@ class Continuum:
         Of curved domains: what is given there, for points.
     helpers
         Other processes that take part in the work; None where this one does it all.
+    seam
+        Of what a lift leaves between periodic pairs: its source and the field that its slopes load the gradients with.
     frugal
         Whether the source needs to be known no better than radii of points and balls are: those of fluxes and of
         averages over sides may be nothing but its error.
@@ -113,6 +116,7 @@ class Continuum:
     stretch: Stretch | None = None
     ground: Ground | None = None
     helpers: Helpers | None = None
+    seam: Seam | None = None
     frugal: bool = False
 
     __repr__ = brief
@@ -208,7 +212,7 @@ class Continuum:
 
         It is g − αv_h on Robin facets, and of a dual state g − (α + b·n)z_h.
         """
-        carried = self._carried(nodal, load) if dual else None
+        carried = self.carried(nodal, load) if dual else None
         if self.exchange is None:
             return carried
         return self.exchange.wanted(load if carried is None else carried, nodal, self.degree)
@@ -217,10 +221,10 @@ class Continuum:
         """A state of the problem itself with its flux."""
         wanted, rest = self.wanted(state, self.boundary_load, dual=False), None if rests is None else rests.of_primal()
         load = self.boundary_load if wanted is None else wanted
-        flux = self.fluxes(state[None, :], [self.load], [load], rest=rest)[..., 0]
-        return Side(state, self.load, flux, self.boundary_load, wanted=wanted)
+        flux = self.fluxes(state[None, :], [self.load], [load], [self.field], rest=rest)[..., 0]
+        return Side(state, self.load, flux, self.boundary_load, self.field, wanted=wanted)
 
-    def _carried(self, nodal: Vector, load: FacetLoad | None) -> FacetLoad | None:
+    def carried(self, nodal: Vector, load: FacetLoad | None) -> FacetLoad | None:
         """The flux g − b·n z_h that a dual state asks for on the Neumann part; None where that is g."""
         out = self.outflow
         if out is None:
@@ -299,7 +303,7 @@ class Continuum:
             (
                 cells,
                 density(  # continuous.md, step 8a
-                    f,
+                    f if self.seam is None else self.seam.source,
                     X[cells],
                     tolerance=tolerance if tolerance > 0.0 else None,
                     mean=True,
@@ -311,6 +315,16 @@ class Continuum:
             for cells, f in self.sources
         ]
         return found[0][1] if len(found) == 1 else joined(found, len(X))
+
+    @cached_property
+    def field(self) -> Field | None:
+        """The part of the load that acts on gradients."""
+        return None if self.seam is None else self.seam.field(self.points[self.topology.cells])
+
+    @property
+    def right_side(self) -> Vector:
+        """The load of every degree of freedom, in floating point."""
+        return self.vector(self.load, self.boundary_load, self.field)
 
     @cached_property
     def sources(self) -> list[tuple[Index, Any]]:
@@ -458,20 +472,28 @@ class Continuum:
         transposed: bool = False,
         columns: int = 0,
         rest: tuple[Vector, Vector] | None = None,
+        more: Vector | None = None,
     ) -> Vector:
         """Equilibrated facet densities (F, 1 or d, m) for states (m, size), `columns` of them in all calls.
 
-        `rest` is κ̄ on the cells and v (m, size) where κ∇u + κ̄∇v, and not κ∇u, has the load at every free node.
+        `rest` is κ̄ on the cells and v (m, size) where κ∇u + κ̄∇v, and not κ∇u, has the load at every free node. In a
+        medium `more` is w (m, size) where A∇(u + w) has it beside b·∇u + c u and the least of c − ½∇·b times w.
         """
         T, order = self.topology, self.degree - 1
         if self.medium is not None:
             fields = [None] * len(nodal) if fields is None else fields
             wanted, lower = targets(self.medium, T, self.cell_nodes, self.degree, nodal, fields, transposed=transposed)
+            if more is not None:
+                extra, _ = targets(self.medium, T, self.cell_nodes, self.degree, more, fields, transposed=transposed)
+                wanted = wanted + extra
+                lower = lower + self.reaction[:, None, None] * self._pieces(more)
             source = np.stack([f.coefficients for f in sources], axis=2) - lower
             ones, R = np.ones(len(T.cells)), self.medium.metric.R
             return equilibrate(  # varying.md, step 2d
                 self.joined, ones, wanted, source, self.kind, self.prescribed(loads), order, metric=R
             )
+        if fields is not None and any(q is not None for q in fields):
+            return self._pushed(nodal, sources, loads, fields)
         if order == 0 and self.d > 1 and rest is None and self.exchange is None and columns >= MANY[self.d]:
             return self._mapped(nodal, sources, loads)
         if order == 0 and self.d == 2 and rest is None and self.helpers is None:
@@ -481,6 +503,24 @@ class Continuum:
             return self.helpers.fluxes(self, nodal, source, self.prescribed(loads))
         return self.balanced(nodal, source, self.prescribed(loads), columns=columns, rest=rest)
 
+    def _pushed(
+        self,
+        nodal: Vector,
+        sources: Sequence[Density],
+        loads: Sequence[FacetLoad | None],
+        fields: Sequence[Field | None],
+    ) -> Vector:
+        """The fluxes near κ∇v_h − q."""
+        C = len(self.kappa)
+        source = np.stack([f.on_all(C).coefficients for f in sources], axis=2)
+        none = np.zeros((C, len(pairs(self.d)), self.d))
+        q = np.stack([none if f is None else f.on_all(C).coefficients for f in fields], axis=3)
+        if self.degree == 2:
+            away = np.einsum("jp,npcm->njcm", linear_projection(self.d), q)
+        else:
+            away = q.mean(axis=1, keepdims=True)
+        return self.balanced(nodal, source, self.prescribed(loads), less=away)
+
     def balanced(
         self,
         nodal: Vector,
@@ -489,14 +529,20 @@ class Continuum:
         *,
         columns: int = 0,
         rest: tuple[Vector, Vector] | None = None,
+        less: Vector | None = None,
         only: Any = None,
     ) -> Vector:
-        """`fluxes` from Bernstein coefficients of the sources, (C, pairs, m); `only` as in `equilibrate`."""
+        """`fluxes` from Bernstein coefficients of the sources, (C, pairs, m); `only` as in `equilibrate`.
+
+        With `less`, (C, d + 1 or 1, d, m), they are to be near κ∇v_h less that.
+        """
         b = self._pieces(nodal)
         slopes = self._slopes(b)
         if rest is not None:
             slopes += (rest[0] / self.kappa)[:, None, None, None] * self._slopes(self._pieces(rest[1]))
             # operators.md, step 13c
+        if less is not None:
+            slopes = slopes - less / self.kappa[:, None, None, None]  # lift.md, step 13c
         source = source - self.reaction[:, None, None] * b
         order = self.degree - 1
         # continuous.md, step 1d
@@ -549,7 +595,11 @@ class Continuum:
 
     def walls(self, *, reaction: bool = True) -> Vector:
         """Vertices of the facets that a ball may not cross, (n, d, d): `blocking`, and periodic pairs on both sides."""
-        return self._with_seams(self.blocking(reaction=reaction))
+        return self._walls if reaction else self._with_seams(self.blocking(reaction=False))
+
+    @cached_property
+    def _walls(self) -> Vector:
+        return self._with_seams(self.blocking())
 
     def outline(self) -> Vector:
         """The same of the boundary alone, whatever jumps inside."""

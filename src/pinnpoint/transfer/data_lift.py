@@ -27,7 +27,7 @@ from pinnpoint.taylor.jets import jet_of
 from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.taylor.simplices import quadratic
 from pinnpoint.transfer.continuum import Continuum, bernstein
-from pinnpoint.transfer.estimator import Bounds
+from pinnpoint.transfer.estimator import Bounds, Side
 
 Q = ORDER[1]
 
@@ -87,10 +87,7 @@ class DataLift:
 
     @classmethod
     def of(cls, model: Continuum, state: Vector) -> DataLift | None:
-        """From the data and a state; None where it is not for this problem."""
-        convective = model.coefficients is not None and model.coefficients.convective
-        if model.d != 2 or convective or model.gluing is not None:
-            return None
+        """From the data and a state; None where derivatives of the data cannot be enclosed."""
         if not all(differentiable(given) for _, given in model.dirichlet):
             return None
         parts = [_facets(model, facets, given, state) for facets, given in model.dirichlet if len(facets)]
@@ -118,7 +115,7 @@ class DataLift:
         cells = T.facet_cells[facets, 0]
         local = np.argmax(T.cell_facets[cells] == facets[:, None], axis=1)
         moments, wrong = _moments(P)
-        top, bottom = _coefficient_bounds(model, cells)
+        top, bottom = coefficient_bounds(model, cells)
         gradient, size = _norms(model, facets, cells, local, value, slope)
         gradient = up(np.sqrt(top) * gradient, 4)
         every = np.zeros((3, len(T.cells)))
@@ -134,9 +131,9 @@ class DataLift:
         """The bounds of a state with E added to it."""
         return replace(primal, lift=self.energy)  # curved.md, step 3b
 
-    def across(self, flux: Vector) -> tuple[float, float]:
-        """∫ (τ·n) m over the Dirichlet part, and a bound of the error; `flux` holds |F| τ·n at the facets' ends."""
-        t = flux[self.facets] * self.sign[:, None]
+    def across(self, model: Continuum, dual: Side) -> tuple[float, float]:
+        """∫ (τ·n) m over the Dirichlet part of the flux τ of a dual, and a bound of the error."""
+        t = dual.flux[self.facets] * self.sign[:, None]  # |F| τ·n at the facets' ends
         t = np.broadcast_to(t, (len(t), 2))
         parts = t * self.moments  # curved.md, step 3c
         off = up(np.abs(t) * self.moment_error + gamma(8) * np.abs(parts), 4)
@@ -144,12 +141,16 @@ class DataLift:
 
     def left(self, model: Continuum, dual: Bounds) -> float:
         """Upper bound of |(ϱ_d, E) + (δ_d, ∇E)|."""
-        estimator = model.estimator
-        at = np.flatnonzero(self.energy > 0.0)
-        q = estimator.deviation(dual)[at]
-        volume = down(model.anchors.volume[at] * (1.0 - 4.0 * model.anchors.slack[at]), 4)
-        rest = dual.oscillation[at] + dual.defect[at] / np.sqrt(volume)
-        return sum_up(up(q * self.gradient[at] + rest * self.size[at], 16))  # curved.md, step 3c
+        return against(model, dual, self.energy, self.gradient, self.size)
+
+
+def against(model: Continuum, dual: Bounds, energy: Vector, gradient: Vector, size: Vector) -> float:
+    """Upper bound of |(ϱ_d, E) + (δ_d, ∇E)| from norms of E on cells."""
+    at = np.flatnonzero(energy > 0.0)
+    q = model.estimator.deviation(dual)[at]
+    volume = down(model.anchors.volume[at] * (1.0 - 4.0 * model.anchors.slack[at]), 4)
+    rest = dual.oscillation[at] + dual.defect[at] / np.sqrt(volume)
+    return sum_up(up(q * gradient[at] + rest * size[at], 16))  # curved.md, step 3c
 
 
 def rms(C: Vector, error: Vector) -> Vector:
@@ -198,7 +199,7 @@ def _facets(model: Continuum, facets: Index, given: Any, state: Vector) -> tuple
     return m.C, m.e, rate.C, rate.e
 
 
-def _coefficient_bounds(model: Continuum, cells: Index) -> tuple[Vector, Vector]:
+def coefficient_bounds(model: Continuum, cells: Index) -> tuple[Vector, Vector]:
     """Upper bounds of A's largest eigenvalue and of c on some cells."""
     if model.medium is None:
         return model.kappa[cells], model.reaction[cells]

@@ -38,6 +38,7 @@ from pinnpoint.transfer.indefinite import Indefinite
 from pinnpoint.transfer.medium import mean_square
 from pinnpoint.transfer.one_dimension import pointwise
 from pinnpoint.transfer.rests import Rests
+from pinnpoint.transfer.space_lift import SpaceLift, lift_of
 from pinnpoint.transfer.varied_gaps import spread, varied_change, varied_flux_change
 
 log = logging.getLogger(__name__)
@@ -117,16 +118,16 @@ class Witness:
     def dual(self, i: int) -> Side:
         """z̃_i with its flux."""
         model, J, z = self.route.model, self.route.goals[i], self.duals[i]
-        source, field = self.route.dual_source(i), self.route.dual_field(i)
+        source, field = self.route.acting(i), self.route.dual_field(i)
         wanted = model.wanted(z, J.load)
         aim = J.load if wanted is None else wanted
         rest = None if self.rests is None else self.rests.of_duals([i])
         flux = model.fluxes(z[None, :], [source], [aim], [field], transposed=True, rest=rest)[..., 0]
         return Side(z, source, flux, J.load, field, transposed=True, wanted=wanted)
 
-    def data_lift(self) -> DataLift | None:
+    def data_lift(self) -> DataLift | SpaceLift | None:
         """The lift of the Dirichlet data."""
-        return DataLift.of(self.route.model, self.state)
+        return lift_of(self.route.model, self.state)
 
     def potential(self, i: int) -> None:
         """No kernel is left over in a linear problem."""
@@ -220,7 +221,7 @@ class Equilibrated(Route):
             raise InputError("transfer: belongs to other queries; make it from these, problem.transfer(queries)")
         model = self.model
         self._require_held()
-        state = context.solve(model.vector(model.load, model.boundary_load))  # continuous.md, step 9a
+        state = context.solve(model.right_side)  # continuous.md, step 9a
         mismatch, sure = self._mismatch(state)
         adjoint = context.adjoint()
         duals = {i: self._dual_state(i, adjoint[i], context) for i, J in enumerate(self.goals) if J.acts}
@@ -270,17 +271,17 @@ class Equilibrated(Route):
         terms["rounding"] = up(terms["rounding"] + 2.0 * UNIT * (np.abs(here) + np.abs(shift)))
         return TransferBound(with_reserve(terms), claims, details, shift, None, proved, evidence)
 
-    def _lift(self, state: Vector, mismatch: float) -> DataLift | None:
+    def _lift(self, state: Vector, mismatch: float) -> DataLift | SpaceLift | None:
         """The lift of Dirichlet data that is not met, where there is one and it could matter."""
         small = mismatch <= TRIFLE * float(np.abs(state).max(initial=0.0))
         small = small and (mismatch == 0.0 or self._met() or all(J.lift is None for J in self.goals))
-        return None if small or self.indefinite is not None or self._sinks() else DataLift.of(self.model, state)
+        return None if small or self.indefinite is not None or self._sinks() else lift_of(self.model, state)
 
     def _narrower(
         self,
         found: list[Enclosed],
         terms: dict[str, Vector],
-        lift: DataLift | None,
+        lift: DataLift | SpaceLift | None,
         state: Vector,
         primal: Bounds,
         pairs_: Mapping[int, Pair],
@@ -304,7 +305,7 @@ class Equilibrated(Route):
         return raised, frozenset(chosen)
 
     def _raised(
-        self, i: int, lift: DataLift, state: Vector, over: Bounds, pair: Pair, dual: Vector
+        self, i: int, lift: DataLift | SpaceLift, state: Vector, over: Bounds, pair: Pair, dual: Vector
     ) -> tuple[Enclosed, float]:
         """J(u*) from the state with a lift of the data added, and what the lift costs."""
         model, J = self.model, self.goals[i]
@@ -315,6 +316,8 @@ class Equilibrated(Route):
         rounding = float(up(enclosed.rounding + off + 4.0 * UNIT * (abs(center) + abs(value))))
         if J.lift is None:
             corner = lift.ends * abs(J.reach)
+        elif isinstance(lift, SpaceLift):
+            corner = lift.through(model, dual)
         elif model.medium is not None:
             corner = varied_flux_change(model, model.medium, lift.ends, dual, enclosed.dual)
         else:
@@ -382,9 +385,10 @@ class Equilibrated(Route):
         """Whether fluxes know what Dirichlet data changes that the elements do not meet: then it is rounding."""
         return is_met(self.model) and (self.model.medium is None or self.model.exchange is None)
 
-    def _require_met(self, mismatch: float, lift: DataLift | None) -> None:
+    def _require_met(self, mismatch: float, lift: DataLift | SpaceLift | None) -> None:
         """Refuse fluxes where data is not met and not lifted."""
-        if mismatch > 0.0 and lift is None and not self._met():
+        known = isinstance(lift, DataLift) or (isinstance(lift, SpaceLift) and self.model.medium is None)
+        if mismatch > 0.0 and not known and not self._met():
             for J, name in zip(self.goals, self.queries.names, strict=True):
                 if J.lift is not None:
                     raise InputError(
@@ -473,7 +477,7 @@ class Equilibrated(Route):
         cells, w = len(self.model.kappa), self.goals[i].source
         return Density.constant(np.zeros(cells), self.model.d) if w is None else w.on_all(cells)
 
-    def _acting(self, i: int) -> Density:
+    def acting(self, i: int) -> Density:
         """The same, of linear elements with constant coefficients on the cells where it is not zero alone."""
         w, model = self.goals[i].source, self.model
         few = model.degree == 1 and model.medium is None and model.helpers is None
@@ -491,7 +495,7 @@ class Equilibrated(Route):
         primal: Side,
         nodal_of: Mapping[int, Vector],
         seen: OnCells | None = None,
-        lift: DataLift | None = None,
+        lift: DataLift | SpaceLift | None = None,
         rests: Rests | None = None,
     ) -> tuple[Bounds, dict[int, Pair]]:
         model = self.model
@@ -503,7 +507,7 @@ class Equilibrated(Route):
         for a in range(0, len(asked), step):
             these = asked[a : a + step]
             nodal = np.stack([nodal_of[i] for i in these])
-            sources = [self._acting(i) for i in these]
+            sources = [self.acting(i) for i in these]
             loads, fields = [self.goals[i].load for i in these], [self.dual_field(i) for i in these]
             wanted = [model.wanted(z, load) for z, load in zip(nodal, loads, strict=True)]
             asked_for = [load if w is None else w for w, load in zip(wanted, loads, strict=True)]
@@ -515,7 +519,7 @@ class Equilibrated(Route):
                 duals.append((side, self.goals[i].sign, self.goals[i].lift is None))
             bounds, some = model.estimator.measure(primal, duals, seen if a == 0 else None)
             if lift is not None:
-                some = [replace(p, across=lift.across(fluxes[..., k])) for k, p in enumerate(some)]
+                some = [replace(p, across=lift.across(model, side[0])) for p, side in zip(some, duals, strict=True)]
             found |= dict(zip(these, some, strict=True))
         assert bounds is not None
         return bounds, found
@@ -531,7 +535,7 @@ class Equilibrated(Route):
                 "solver: steps towards a reference are for coefficients that are numbers on cells, a reaction ≥ 0, no "
                 "periodic pairs, and values, averages and fluxes; use solver='auto'"
             )
-        own = left(state, model.vector(model.load, model.boundary_load))
+        own = left(state, model.right_side)
         rows = {i: model.vector(self.dual_source(i), self.goals[i].load, self.dual_field(i)) for i in duals}
         return Rests(context.reference, own, {i: left(z, rows[i]) for i, z in duals.items()})
 

@@ -13,7 +13,7 @@ constants of `anchors`. Since a(e, ε) = ¼(‖s e + ε/s‖² − ‖s e − ε
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -32,10 +32,10 @@ from pinnpoint.transfer.coefficients import Field
 from pinnpoint.transfer.facets import FacetLoad, left_over
 from pinnpoint.transfer.geometry import Shapes
 from pinnpoint.transfer.helpers import Helpers, OnCells
-from pinnpoint.transfer.linear_sides import Frame, linear_rows
+from pinnpoint.transfer.linear_sides import METER, SECONDS, Frame, linear_rows
 from pinnpoint.transfer.medium import Action, Medium
 from pinnpoint.transfer.robin import Gaps, held
-from pinnpoint.transfer.varying import Given, varied_inner, varied_remains, varied_weak
+from pinnpoint.transfer.varying import Given, against_slopes, pushed, varied_inner, varied_remains, varied_weak
 
 CHUNK = 2048
 """Cells at once: few enough for the caches, and for products that BLAS does not spread over threads."""
@@ -195,7 +195,9 @@ class Estimator:
         sides = [primal, *(dual for dual, _, _ in duals)]
 
         acting = [(sign, acts) for _, sign, acts in duals]
-        linear = self.degree == 1 and self.medium is None and keeper is None
+        fields = any(side.field is not None for side in sides)
+        linear = self.degree == 1 and self.medium is None and keeper is None and not fields
+        compiled = linear and not np.any(self.reaction) and METER.worth(SECONDS * C * K)
         if not linear:
             sides = [replace(side, source=side.source.on_all(C)) for side in sides]
 
@@ -206,12 +208,12 @@ class Estimator:
                 frame, T = Frame.of(shapes, self.kappa[part], self.reaction[part]), self.topology
                 nodes, facets = (np.ascontiguousarray(x[part].T) for x in (self.cell_nodes, T.cell_facets))
                 signs = np.ascontiguousarray(T.sign[part].T)
-                return linear_rows(frame, sides, acting, nodes, facets, signs, part, rows, product, values)
+                return linear_rows(frame, sides, acting, nodes, facets, signs, part, rows, product, values, compiled)
             first: Any = None
             for i, side in enumerate(sides):
                 state = State.of(shapes, side.nodal[self.cell_nodes[part]].T, self.degree)
                 given = self._given(side, part)
-                left, action, rows["high"][i, part] = self._left(shapes, side, state, given, part)
+                left, rows["high"][i, part], action = self._left(shapes, side, state, given, part)
                 rows["square"][i, part] = self._inner(shapes, left, left, part)  # continuous.md, step 2b
                 rows["size"][i, part], rows["fuzz"][i, part] = left.size, left.fuzz
                 rows["oscillation"][i, part], rows["defect"][i, part] = left.oscillation, left.defect
@@ -260,6 +262,10 @@ class Estimator:
         return found[0], pairs_
 
     @cached_property
+    def _reacts(self) -> bool:
+        return bool(np.any(self.reaction > 0.0))
+
+    @cached_property
     def _kept(self) -> dict[int, Shapes]:
         return {}
 
@@ -297,16 +303,17 @@ class Estimator:
 
     def _left(
         self, shapes: Shapes, side: Side, state: State, f: Given, part: slice
-    ) -> tuple[Remains, Action | None, Vector | float]:
+    ) -> tuple[Remains, Vector | float, Action | None]:
         """What a side leaves over on some cells."""
         s = self.outward(side.flux, part)
         if self.medium is None:
             k, c = self.kappa[part], self.reaction[part]
-            return remains(shapes, k, c, state, f.source, f.high, f.error1, f.error2, s, self.order), None, 0.0
+            left = remains(shapes, k, c, state, f.source, f.high, f.error1, f.error2, s, self.order)
+            return (*pushed(shapes, k, left, f), None) if f.field is not None else (left, 0.0, None)
         action = self.medium.act(part, shapes, state, transposed=side.transposed)
         R = np.ascontiguousarray(np.moveaxis(self.medium.metric.R[part], 0, -1))
         left, high = varied_remains(shapes, R, action, f, s, self.order)
-        return left, action, high
+        return left, high, action
 
     def _inner(self, shapes: Shapes, one: Remains, two: Remains, part: slice) -> Vector:
         if self.medium is None:
@@ -325,6 +332,10 @@ class Estimator:
         weak = self._weak(shapes, self.kappa[part], self.reaction[part], u, f.source, z, against, sign)
         vol = up(shapes.volume * (1.0 + shapes.slack), 4)
         wrong = f.error1 * z.top + (w.error1 * u.top if w is not None else 0.0)  # continuous.md, step 8a
+        if f.field is not None:
+            more = against_slopes(shapes, f, z)
+            weak = weak[0] + sign * more[0], np.asarray(up(weak[1] + more[1], 4))  # lift.md, step 13b
+            return *weak, np.asarray(up(vol * wrong + more[2], 8))
         return *weak, np.asarray(up(vol * wrong, 8))
 
     def _weak(
@@ -393,8 +404,17 @@ class Estimator:
         )
 
     def energy(self, p: Bounds) -> float:
-        """η ≥ ‖u − u_h‖_a."""
-        return self._length(p, None, 1.0, 0.0, 1.0)
+        """η ≥ ‖u − u_h‖_a; that of the state which many pairs share is kept while it is asked for again and again."""
+        if p not in self._energies:
+            energy = self._lengths(p, None, 1.0, (0.0,), (1.0,))[0]
+            for last in list(self._energies)[1:]:
+                del self._energies[last]
+            self._energies[p] = energy
+        return self._energies[p]
+
+    @cached_property
+    def _energies(self) -> dict[Bounds, float]:
+        return {}
 
     def shares(self, p: Bounds) -> Vector:
         """How much of η² each cell holds, summing to one: indicators, not bounds."""
@@ -407,50 +427,58 @@ class Estimator:
 
     def product_bound(self, p: Bounds, pair: Pair) -> tuple[float, float, float]:
         """Ends [−η₋²/4, η₊²/4] that hold a(u − u_h, z − z_h), and the part of their half-width due to data."""
-        d = pair.dual
-        eta_p, eta_d = self._length(p, None, 1.0, 0.0, 1.0), self._length(d, None, 1.0, 0.0, 1.0)
+        eta_p, eta_d = self.energy(p), self.energy(pair.dual)
         if not (math.isfinite(eta_p) and math.isfinite(eta_d)):
             return -math.inf, math.inf, math.inf
         if eta_p == 0.0 or eta_d == 0.0:
             return 0.0, 0.0, 0.0
         s = math.sqrt(eta_d / eta_p)  # continuous.md, step 3d
-        ends = []
-        for sign in (-1.0, 1.0):
-            full = self._length(p, pair, s, sign, 1.0)
-            bare = self._length(p, pair, s, sign, 0.0)
+        lengths, ends = self._lengths(p, pair, s, (-1.0, 1.0), (1.0, 0.0)), []
+        for full, bare in (lengths[:2], lengths[2:]):
             # continuous.md, step 3c
             # varying.md, step 3b
             ends.append((float(up(0.25 * full * full)), float(up(0.25 * (full * full - bare * bare)))))
         return -ends[0][0], ends[1][0], float(up(0.5 * (ends[0][1] + ends[1][1])))
 
-    def _length(self, p: Bounds, pair: Pair | None, s: float, sign: float, data: float) -> float:
-        """Upper bound of ‖s e ± ε/s‖_a, or of ‖e‖_a; `data` = 0 leaves the data's own error out (for reports only)."""
-        near, convex = self.anchors.slack, self.anchors.convex
+    def _lengths(
+        self, p: Bounds, pair: Pair | None, s: float, signs: Sequence[float], counted: Sequence[float]
+    ) -> list[float]:
+        """Upper bounds of ‖s e ± ε/s‖_a for each sign, or of ‖e‖_a; `counted` = 0 leaves the data's own error out.
 
-        def kept(whole: Vector | float, share: Vector | float) -> Any:
-            return whole if data else whole - share
-
-        def mix(a: Vector, b: Vector | None) -> Vector:
-            return s * a if b is None else s * a + b / s
-
+        The latter is for reports only.
+        """
         d = None if pair is None else pair.dual
-        square = p.square * (s * s)
-        if pair is not None:
-            square = square + (2.0 * sign) * pair.product + pair.dual.square / (s * s)  # continuous.md, step 3b
-        size = mix(p.size, None if d is None else d.size)
-        high = mix(p.high, None if d is None else d.high)
-        q = np.sqrt(np.maximum(square, 0.0) + 4.0 * (near + gamma(COUNT)) * size * size + high * high)
-        q = q + mix(p.fuzz, None if d is None else d.fuzz) + mix(p.facet, None if d is None else d.facet)
-        o = mix(kept(p.oscillation, p.data[0]), None if d is None else kept(d.oscillation, d.data[0]))
+
+        def mix(of: Callable[[Bounds], Any]) -> Any:
+            return s * of(p) if d is None else s * of(p) + of(d) / s
+
+        def kept(data: float) -> tuple[Vector, float]:
+            o, F = mix(lambda side: side.oscillation), mix(lambda side: side.means)
+            return (o, F) if data else (o - mix(lambda side: side.data[0]), F - mix(lambda side: side.data[1]))
+
+        size, high = mix(lambda side: side.size), mix(lambda side: side.high)
+        blur = 4.0 * (self.anchors.slack + gamma(COUNT)) * size * size + high * high
+        wide = mix(lambda side: side.fuzz) + mix(lambda side: side.facet)
+        parts, found = [kept(data) for data in counted], []
+        for sign in signs:
+            square = p.square * (s * s)
+            if pair is not None:
+                square = square + (2.0 * sign) * pair.product + pair.dual.square / (s * s)  # continuous.md, step 3b
+            q = np.sqrt(np.maximum(square, 0.0) + blur) + wide
+            found += [self._length(p, pair, s, sign, q, *part) for part in parts]
+        return found
+
+    def _length(self, p: Bounds, pair: Pair | None, s: float, sign: float, q: Vector, o: Vector, F: float) -> float:
+        """Upper bound of a length, from q with p on the cells, the oscillation and the means."""
+        convex = self.anchors.convex
         each = self._squares(q, convex * o, o)
         if p.gaps is not None:
             gap = None if pair is None or pair.gap is None else sign * pair.gap
-            cost, more = p.gaps.on_cells(len(q), s, None if d is None else d.gaps, gap)
+            cost, more = p.gaps.on_cells(len(q), s, None if pair is None else pair.dual.gaps, gap)
             each = np.minimum(up(each + more, 32), self._squares(q + cost, convex * o, o))  # robin.md, step 2b
         if p.lift is not None:
             each = (np.sqrt(each) + s * p.lift) ** 2  # curved.md, step 3b
         total = math.sqrt(sum_up(up(each, 32)))
-        F = s * kept(p.means, p.data[1]) + (0.0 if d is None else kept(d.means, d.data[1]) / s)
         bound = up(total * (1.0 + 32.0 * UNIT) + F, 8)  # continuous.md, step 2b
         return at_most(float(bound if self.growth == 1.0 else up(bound * self.growth, 2)))  # varying.md, step 3b
 
@@ -464,6 +492,8 @@ class Estimator:
         """E_K of step 2b, from q and p together and the two bounds of the oscillation."""
         one = (q + convex) ** 2  # continuous.md, step 2b
         c = self.reaction
+        if not self._reacts:
+            return np.asarray(one)
         with np.errstate(divide="ignore", over="ignore"):
             two = np.where(c > 0.0, q**2 + o**2 / np.where(c > 0.0, c, 1.0), np.inf)  # continuous.md, step 2b
         return np.asarray(np.minimum(one, two))

@@ -23,8 +23,11 @@ from pinnpoint.base.threads import on_all_cores
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.fans import SLOTS, Fans, fans
+from pinnpoint.transfer.linear_sides import METER
 from pinnpoint.transfer.patches import FREE, PRESCRIBED, edge_metric, first_moments, form_table, shares
 
+SECONDS = 2e-7
+"""What NumPy takes for a state on a triangle."""
 _CHUNK = 24_000
 """Corners that are worked on at a time."""
 
@@ -47,7 +50,7 @@ class LowestFans:
                 parts.append(_Part.of(topology, kind, some, pull))
         return cls(tuple(parts), len(kind))
 
-    def solve(self, alpha: Vector, beta: Vector, out: Vector) -> None:
+    def solve(self, alpha: Vector, beta: Vector, out: Vector, *, compiled: bool = False) -> None:
         """Fill ``out`` (m, 2, F), the flux of each edge by its vertex, for α and β (m, 3, C) of the cells' vertices.
 
         Rows of edges with prescribed fluxes are given in ``out``, and kept.
@@ -56,7 +59,10 @@ class LowestFans:
         def work(i: int) -> None:
             a, b, x = alpha[i].ravel(), beta[i].ravel(), out[i].reshape(-1)
             for part in self.parts:
-                part.solve(a, b, x)
+                if compiled and part.given is None:
+                    part.solve_compiled(a, b, x)
+                else:
+                    part.solve(a, b, x)
 
         on_all_cores(work, range(len(out)))
 
@@ -160,6 +166,15 @@ class _Part:
             S[[0, -1]] = np.where(self.given, known, S[[0, -1]])
         out[self.target] = S * self.forward  # continuous.md, step 1d
 
+    def solve_compiled(self, alpha: Vector, beta: Vector, out: Vector) -> None:
+        """The same, where no flux is prescribed."""
+        from pinnpoint.transfer.linear_compiled import solve_fans
+
+        shared, sums = self.share is not None, np.empty(len(self.own) + 1)
+        share = self.ahead if self.share is None else self.share
+        of_slots = self.own, self.left, self.entered, self.ahead, self.behind
+        solve_fans(alpha, beta, *of_slots, self.target, self.forward, share, shared, self.closed, sums, out)
+
 
 @dataclass(frozen=True, eq=False)
 class LowestFluxes:
@@ -199,19 +214,30 @@ class LowestFluxes:
         if prescribed is not None:
             out[:] = np.einsum("aj,fjm->maf", shares(2, 0)[:, 0], prescribed)
         alpha, beta = np.empty((2, len(nodal), *self.nodes.shape))
+        compiled = METER.worth(SECONDS * alpha.size / 3)
         for i, (u, f) in enumerate(zip(nodal, sources, strict=True)):
-            w = u[self.nodes]
-            one, two = self.stiffness[0] * (w[1] - w[0]), self.stiffness[1] * (w[2] - w[0])
-            three = self.stiffness[2] * (w[2] - w[1])
-            alpha[i, 0], alpha[i, 1], alpha[i, 2] = one + two, three - one, -two - three
-            beta[i] = alpha[i]
-            self._load(beta[i], w, f)
-        self.fans.solve(alpha, beta, out)
-        return np.asarray(out.sum(axis=1).T[:, None, :])
+            self._balance(u, alpha[i], beta[i], compiled=compiled)
+            self._load(beta[i], u, f)
+        self.fans.solve(alpha, beta, out, compiled=compiled)
+        return np.asarray(np.add(out[:, 0], out[:, 1]).T[:, None, :])
 
-    def _load(self, beta: Vector, w: Vector, f: Density) -> None:
+    def _balance(self, u: Vector, alpha: Vector, beta: Vector, *, compiled: bool) -> None:
+        """∫ κ∇u_h·∇λ_a of every triangle, twice."""
+        if compiled:
+            from pinnpoint.transfer.linear_compiled import balances
+
+            balances(np.ascontiguousarray(u), self.nodes, self.stiffness, alpha, beta)
+            return
+        w = u[self.nodes]
+        one, two = self.stiffness[0] * (w[1] - w[0]), self.stiffness[1] * (w[2] - w[0])
+        three = self.stiffness[2] * (w[2] - w[1])
+        alpha[0], alpha[1], alpha[2] = one + two, three - one, -two - three
+        beta[:] = alpha
+
+    def _load(self, beta: Vector, u: Vector, f: Density) -> None:
         """Subtract ∫ (f − c u_h) λ_a."""
         which = slice(None) if f.cells is None else f.cells
         beta[:, which] -= (first_moments(2) @ f.coefficients.T) * self.volumes[which]
         if np.any(self.reaction):
+            w = u[self.nodes]
             beta += (self.reaction * self.volumes / 12.0) * (w.sum(axis=0) + w)

@@ -89,6 +89,8 @@ class Functional:
         averages.
     ball, kernel
         Radius of the mollifier's ball, and its kernel.
+    potential, height
+        Where coefficients vary and it is asked for, Ψ, and a number with Ψ ≤ height · Φ, Φ the kernel for κ = 1.
     proved
         False where an ingredient is an estimate.
     outlook
@@ -113,6 +115,8 @@ class Functional:
     outlook: str = ""
     work: int = 0
     field: Field | None = None
+    potential: Density | None = None
+    height: float = 0.0
 
     __repr__ = brief
 
@@ -284,7 +288,7 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: boo
         )
     cell = cell_of(T, x0)
     if model.coefficients is not None:
-        return _varying(model, model.coefficients, x0, average, cell, name)
+        return _varying(model, model.coefficients, x0, average, cell, name, harmonic)
     c0 = 0.0 if harmonic else float(model.reaction[cell])
     # continuous.md, step 4a
     kernel = Kernel.build(d, float(model.kappa[cell]), c0, R, 1 if harmonic else None, average)
@@ -320,14 +324,19 @@ def _with_kernel(one: Kernelled, w: Density, value: float, error: float, sure: b
 
 
 def _varying(
-    model: Continuum, coefficients: Coefficients, x0: Vector, average: float, cell: int, name: str
+    model: Continuum, coefficients: Coefficients, x0: Vector, average: float, cell: int, name: str, whole: bool
 ) -> Functional:
-    """A point value where coefficients vary inside cells."""
+    """A point value where coefficients vary inside cells; with Ψ itself where `whole` of it is wanted."""
     if average > 0.0:
         return ball_as_it_is(model, x0, average)  # kernels.md, step 7a
     place = surroundings_at(coefficients, cell, x0, name)
+    if whole and place.matrix is not None:
+        raise InputError(
+            f"query '{name}': points beside a nonlinear reaction need a scalar diffusion; ask for averages over balls, "
+            "cells or blocks, or say target='discrete'"
+        )
     R = reach(place, x0, model.walls(), name)  # kernels.md, step 2b
-    return _about(model, place, R, cell, x0, model.source_at(cell), name)
+    return _about(model, place, R, cell, x0, model.source_at(cell), name, whole=whole)
 
 
 def _near_curve(model: Continuum, ground: Ground, x0: Vector, average: float, name: str) -> Functional | None:
@@ -377,6 +386,8 @@ def _about(
     f: Any,
     name: str,
     bends: Bends | None = None,
+    *,
+    whole: bool = False,
 ) -> Functional:
     """The functional of a point with what surrounds it, in an ellipsoid."""
     T, d = model.topology, model.d
@@ -387,7 +398,7 @@ def _about(
         log.info("query '%s': %s", name, outlook)
     spent = Work(model.budget)
     size = _worth(model, small)
-    at = found(place, R, model.points, T.cells, model.anchors.volume, small, f, size, spent, bends)
+    at = found(place, R, model.points, T.cells, model.anchors.volume, small, f, size, spent, bends, whole=whole)
     for rows in (at.source, at.field):
         if rows is not None and not bounded(rows):
             outlook = _unbounded_derivatives(model, rows, x0, at.radius)
@@ -405,6 +416,8 @@ def _known(at: Found, outlook: str, spent: Work) -> Functional:
         proved=at.source.proved and at.proved,
         outlook=outlook,
         work=spent.spent,
+        potential=at.potential,
+        height=at.height,
     )
 
 

@@ -56,18 +56,13 @@ class Indefinite:
                 "reaction: is negative somewhere, which the continuous target covers for numbers on cells or groups "
                 "and without convection. Say target='discrete'"
             )
-        if model.exchange is not None or model.gluing is not None:
-            raise InputError(
-                "reaction: below zero it is not proved to lie between eigenvalues where there are Robin groups or "
-                "periodic pairs; say target='discrete'"
-            )
         return cls(model, separation(model))
 
     @cached_property
     def mesh_factor(self) -> float:
         """M = √(max q) M_h; infinite where M_h is not at hand, or where the reaction changes its sign."""
         model = self.model
-        if np.any(model.reaction > 0.0):
+        if np.any(model.reaction > 0.0) or model.exchange is not None or model.gluing is not None:
             return math.inf
         found = self.mesh
         return (

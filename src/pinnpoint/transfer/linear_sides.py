@@ -14,16 +14,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.kernels import Meter
 from pinnpoint.rounding.arithmetic import TINY, gamma, sum_up, up
 from pinnpoint.taylor.bernstein import Density, from_linear, pairs
 from pinnpoint.transfer.cells import COUNT, mean_product
 from pinnpoint.transfer.geometry import Shapes
 from pinnpoint.transfer.patches import first_moments
+
+SECONDS = 3e-7
+"""What NumPy takes for a side on a cell."""
+METER = Meter(Path(__file__).with_name("linear_compiled.py"), 0.2, 4.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,27 +196,34 @@ def _left_over(
     elif len(f.source[0]):
         weight[f.at] += np.abs(f.source).max(axis=0)
     blur = up(frame.slack * weight + loose, 8) + TINY  # continuous.md, step 8f
-    root = np.sqrt(volume)
     if total is None and not full:  # the source is zero on all but some cells
-        rows["oscillation"][i, part] = up(root * blur, 8)
+        rows["oscillation"][i, part] = up(np.sqrt(volume) * blur, 8)
         rows["defect"][i, part] = up(volume * (np.abs(divergence) + blur), 8)
         if not len(f.source[0]):
             return None
     at = slice(None) if total is not None or full else f.at
     rho = (f.source if total is None else total) + divergence[at]  # continuous.md, step 1a
-    mean = rho.mean(axis=0)
-    rest = rho - mean
-    spread = np.maximum(mean_product(rest, rest, d), 0.0) + gamma(COUNT) * np.abs(rest).max(axis=0) ** 2
-    high, error1, error2 = f.high, f.error1, f.error2
+    errors: tuple[Vector, ...] = (f.high, f.error1, f.error2)
     if total is not None and not full:
-        high, error1, error2 = (_spread(x, f.at, len(mean)) for x in (high, error1, error2))
-    osc, off = up(root[at] * error2, 4), up(volume[at] * error1, 4)  # continuous.md, step 8a
+        errors = tuple(_spread(x, f.at, len(volume)) for x in errors)
+    _acted_on(frame, rho, blur[at], errors, at, rows, i, part)
+    return total
+
+
+def _acted_on(
+    frame: Frame, rho: Vector, blur: Vector, errors: Any, at: Any, rows: dict[str, Vector], i: int, part: slice
+) -> None:
+    """Oscillation, defect and data of ϱ (pairs, k) on the cells `at` of a part."""
+    high, error1, error2 = errors
+    volume, mean = frame.volume[at], rho.mean(axis=0)
+    rest, root = rho - mean, np.sqrt(volume)
+    square = np.maximum(mean_product(rest, rest, frame.shapes.d), 0.0) + gamma(COUNT) * np.abs(rest).max(axis=0) ** 2
+    osc, off = up(root * error2, 4), up(volume * error1, 4)  # continuous.md, step 8a
     here = np.arange(part.start, part.stop)[at]
     rows["osc"][i, here], rows["def"][i, here] = osc, off
     # continuous.md, step 2a; continuous.md, step 2d
-    rows["oscillation"][i, here] = up(root[at] * (np.sqrt(spread + high**2) + blur[at]) + osc, 8)
-    rows["defect"][i, here] = up(volume[at] * (np.abs(mean) + blur[at]) + off, 8)
-    return total
+    rows["oscillation"][i, here] = up(root * (np.sqrt(square + high**2) + blur) + osc, 8)
+    rows["defect"][i, here] = up(volume * (np.abs(mean) + blur) + off, 8)
 
 
 def _spread(x: Vector, at: Any, count: int) -> Vector:
@@ -263,12 +276,19 @@ def linear_value(
         wrong += u.blur * np.abs(frame.reaction) * z.top
     data = primal.off * z.top  # continuous.md, step 8a
     if w is not None and len(w.source[0]):
-        at, most = w.at, np.abs(w.source).max(axis=0)
-        total[at] += ((first_moments(d) @ w.source) * u.values[:, at]).sum(axis=0)  # continuous.md, step 3a
-        wrong[at] += 3.0 * frame.slack[at] * most * u.top[at] + u.blur[at] * most
-        data[at] += w.error1 * u.top[at]
+        more = _tested(frame, u, w)
+        for whole, some in zip((total, wrong, data), more, strict=True):
+            whole[w.at] += some
     volume = frame.shapes.volume
     return total * volume, (sum_up(up(wrong * volume, 16)), sum_up(up(frame.volume * data, 8)))
+
+
+def _tested(frame: Frame, u: Linear, w: Acting) -> tuple[Vector, Vector, Vector]:
+    """Means of w u_h on the cells of w, bounds of its rounding, and of the error of w in it."""
+    at, most = w.at, np.abs(w.source).max(axis=0)
+    # continuous.md, step 3a
+    total = ((first_moments(frame.shapes.d) @ w.source) * u.values[:, at]).sum(axis=0)
+    return total, 3.0 * frame.slack[at] * most * u.top[at] + u.blur[at] * most, w.error1 * u.top[at]
 
 
 def linear_rows(
@@ -282,15 +302,20 @@ def linear_rows(
     rows: dict[str, Vector],
     product: Vector,
     values: Vector,
+    compiled: bool,
 ) -> list[tuple[float, float]]:
     """Fill the rows of the cells of a part for all sides, of which the first is the primal one.
 
     `acting` has the sign of the residual in each dual's value, and whether its source acts on the primal state; nodes
     and facets of the cells, with the signs of the latter, are (d + 1, n).
     """
-    sums, first = [], None
+    sums, first, duals = [], None, None
     for i, side in enumerate(sides):
         f = Acting.of(side.source, part)
+        if first is not None and compiled and not isinstance(f.at, slice):
+            duals = Compiled.of(frame, first, nodes, facets, sign, part) if duals is None else duals
+            sums.append(duals.fill(side, f, *acting[i - 1], i, rows, product, values))
+            continue
         s = side.flux[:, 0][facets] * sign
         found, total = linear_side(frame, side.nodal[nodes], s, f, rows, i, part)
         if first is None:
@@ -301,3 +326,64 @@ def linear_rows(
         values[i - 1, part], some = linear_value(frame, first, found, f if acts else None, turn)
         sums.append(some)
     return sums
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """Duals on the cells of a part against a primal side by compiled code, where there is no reaction.
+
+    `arrays` are the first ones of `linear_compiled.bare_side`.
+    """
+
+    frame: Frame
+    primal: Primal
+    facets: Index
+    sign: Vector
+    part: slice
+    arrays: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, frame: Frame, primal: Primal, nodes: Index, facets: Index, sign: Vector, part: slice) -> Compiled:
+        """For all sides of a part."""
+        u, shapes, plain = primal.side, frame.shapes, np.ascontiguousarray
+        shape = plain(shapes.gradients), plain(shapes.volume), plain(shapes.steep), plain(shapes.diameter)
+        own = frame.kappa, frame.away, frame.spread, frame.reach, frame.slack, frame.volume, frame.root
+        first = u.slope, u.size, u.centre, u.growth, primal.moments, primal.height, primal.off
+        arrays = nodes, facets, sign, shape, tuple(map(plain, own)), tuple(map(plain, first))
+        return cls(frame, primal, facets, sign, part, arrays)
+
+    def fill(
+        self,
+        side: Any,
+        f: Acting,
+        turn: float,
+        acts: bool,
+        i: int,
+        rows: dict[str, Vector],
+        product: Vector,
+        values: Vector,
+    ) -> tuple[float, float]:
+        """As `linear_side`, `linear_inner` and `linear_value` do."""
+        from pinnpoint.transfer.linear_compiled import bare_side
+
+        part, t = self.part, np.ascontiguousarray(side.flux[:, 0])
+        mine = tuple(rows[name][i, part] for name in ("square", "size", "fuzz", "oscillation", "defect"))
+        value = values[i - 1, part]
+        run: Any = bare_side
+        sums: tuple[float, float] = run(side.nodal, t, *self.arrays, turn, mine, product[i - 1, part], value)
+        if not len(f.source[0]):
+            return sums
+        frame, at, d = self.frame, f.at, self.frame.shapes.d
+        s = t[self.facets[:, at]] * self.sign[:, at]
+        scale = 1.0 / (d * frame.shapes.volume[at])
+        weight = 2.0 * (d + 1.0) ** 2 * np.abs(s).sum(axis=0) * scale + np.abs(f.source).max(axis=0)
+        blur = up(frame.slack[at] * weight, 8) + TINY  # continuous.md, step 8f
+        rho = f.source + d * (scale * s.sum(axis=0))  # continuous.md, step 1a
+        _acted_on(frame, rho, blur, (f.high, f.error1, f.error2), at, rows, i, part)
+        if not acts:
+            return sums
+        total, wrong, data = _tested(frame, self.primal.side, f)
+        volume = frame.shapes.volume[at]
+        value[at] += total * volume
+        more = sum_up(up(wrong * volume, 16)), sum_up(up(frame.volume[at] * data, 8))
+        return float(up(sums[0] + more[0])), float(up(sums[1] + more[1]))

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import factorial
 
 import numpy as np
 
-from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.arrays import Index, Vector, row_max
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.mesh.quadrature import RULE_DEFECT, conical
 from pinnpoint.rounding.arithmetic import TINY, UNIT, dot_up, gamma, gammas, sum_up, up
 from pinnpoint.taylor.bernstein import Density, gram, inverse_gram, means, pairs, values
+from pinnpoint.transfer.ball_cells import MeshCells, both
 from pinnpoint.transfer.clipping import positive_parts
 from pinnpoint.transfer.pieces import CHUNK, MOST_LEVELS, Cells, Pieces, divided, joined, start
 from pinnpoint.transfer.profiles import Bump, Profile
@@ -82,29 +82,39 @@ def densities(
             f"points, cells, x0: a kernel in {d}D needs {d}, {d + 1} and {d} columns; "
             f"got {points.shape[1]}, {cells.shape[1]} and {X.shape[-1]}"
         )
-    waiting, count = list[_Ball](), 0
-    for kernel, x0, target, work in zip(kernels, X, targets, spent, strict=True):
-        near = cells_near(points, cells, x0, kernel.radius)
+    waiting, count, mesh, profile = list[_Ball](), 0, MeshCells.of(points, cells), kernels[0].profile
+    for kernel, x0, target, work in zip(kernels, np.asarray(X, dtype=np.float64), targets, spent, strict=True):
+        ball = mesh.about(x0, kernel.radius)
+        near, inside = (ball.cut, ball.mollified(kernel)) if _closed(profile) else (ball.near, None)
         if waiting and count + len(near) > TOGETHER:
-            yield from _together(waiting, points, cells, covered)
+            yield from _together(waiting, points, cells, mesh, covered)
             waiting, count = [], 0
-        waiting.append(_Ball(kernel, np.asarray(x0, dtype=np.float64), near, target, work))
+        waiting.append(_Ball(kernel, x0, near, target, work, inside))
         count += len(near)
-    yield from _together(waiting, points, cells, covered)
+    yield from _together(waiting, points, cells, mesh, covered)
+
+
+def _closed(profile: Profile) -> bool:
+    """Whether the mollifier is a quadratic inside the ball."""
+    return profile.plain and profile.k <= 1
 
 
 @dataclass(eq=False)
 class _Ball:
-    """A mollifier that is asked for: the cells near its ball, the wanted bound, and what may be spent on it."""
+    """A mollifier that is asked for: the cells near its ball, the wanted bound, and what may be spent on it.
+
+    Where it is known on the cells inside the ball, `near` are those that the sphere may cut.
+    """
 
     kernel: Bump
     x0: Vector
     near: Index
     target: float
     spent: Work
+    inside: Density | None
 
 
-def _together(balls: Sequence[_Ball], points: Vector, cells: Index, covered: bool) -> list[Density]:
+def _together(balls: Sequence[_Ball], points: Vector, cells: Index, mesh: MeshCells, covered: bool) -> list[Density]:
     profile = balls[0].kernel.profile
     near = np.concatenate([ball.near for ball in balls])
     owner = np.repeat(np.arange(len(balls)), [len(ball.near) for ball in balls])
@@ -117,24 +127,17 @@ def _together(balls: Sequence[_Ball], points: Vector, cells: Index, covered: boo
     kept = first.cell
     near, owner, peak, wrong, scaled = near[kept], owner[kept], peak[kept], wrong[kept], scaled[kept]
     first = replace(first, cell=np.arange(len(first)))
-    volume, volume_error = _volumes(corners[kept])
+    volume = mesh.volumes[0][near]
     sums = Sums(scaled, profile)
     fits = (first.error <= ROUNDING) & (first.y > 0.0).all(axis=1)
     whole, cut = np.flatnonzero(fits), np.flatnonzero(~fits)
-    if profile.plain and profile.k <= 1:
-        sums.add_whole(first[whole])
-    else:
-        sums.add(first[whole])
+    sums.add(first[whole])
     sums.add(_refined(first[cut], sums, volume * peak, owner, balls))
     beta, noise = sums.coefficients()
     high = sums.high(beta, noise)
-    if profile.plain and profile.k == 1:
-        beta[whole], noise[whole], high[whole] = _quadratic(scaled.z[whole]), 0.0, 0.0
-    elif profile.plain and profile.k == 0:
-        beta[whole], noise[whole], high[whole] = 1.0, 0.0, 0.0  # gradients.md, step 2b
-    else:
-        high[whole] = sums.high_directly(whole, beta[whole])
-    extra = noise * peak + 2.0 * UNIT * peak * np.abs(beta).max(axis=1) + TINY
+    # a polynomial of degree 2 k is its own projection where k ≤ 1
+    high[whole] = 0.0 if _closed(profile) else sums.high_directly(whole, beta[whole])
+    extra = noise * peak + 2.0 * UNIT * peak * row_max(np.abs(beta)) + TINY
     error1 = sums.error1() * peak + wrong * sums.size  # continuous.md, step 8c
     error2 = sums.error2() * peak + wrong * np.sqrt(sums.top * sums.size)
     grow = 1.0 + gammas(sums.pieces + 8.0)
@@ -142,9 +145,10 @@ def _together(balls: Sequence[_Ball], points: Vector, cells: Index, covered: boo
     error1, error2 = (np.asarray(up((error + extra) * grow, 8)) for error in (error1, error2))
     ends, made = np.searchsorted(owner, np.arange(len(balls) + 1)).tolist(), []
     for ball, at in zip(balls, map(slice, ends[:-1], ends[1:]), strict=True):
-        made.append(Density(beta[at].copy(), high[at].copy(), error1[at].copy(), error2[at].copy(), near[at].copy()))
+        rim = Density(beta[at].copy(), high[at].copy(), error1[at].copy(), error2[at].copy(), near[at].copy())
+        made.append(rim if ball.inside is None else both(ball.inside, rim))
         if covered:
-            _check_mass(ball.kernel, made[-1], volume[at], volume_error[at])
+            _check_mass(ball.kernel, made[-1], mesh)
     return made
 
 
@@ -222,17 +226,6 @@ class Sums:
         for i in range(0, len(p), CHUNK):
             self._add(p[i : i + CHUNK])
 
-    def add_whole(self, p: Pieces) -> None:
-        """Add cells that are single pieces inside the ball of a profile t^k, k ≤ 1, whose coefficients are known."""
-        for i in range(0, len(p), CHUNK):
-            some = p[i : i + CHUNK]
-            z, _, blur = self.cells.parts(some.cell, some.bary)
-            bound = np.abs(_quadratic(z)).max(axis=1) + blur
-            power, wrong = self.profile.size(bound), self.profile.slope(bound) * blur
-            self.size[some.cell] = self.top[some.cell] = power
-            self.first[some.cell], self.second[some.cell] = some.error + wrong, some.square + wrong * wrong
-            self.pieces[some.cell] = 1.0
-
     def _add(self, p: Pieces) -> None:
         n, profile, m = len(p), self.profile, self.d + 1
         z, _, blur = self.cells.parts(p.cell, p.bary)
@@ -243,7 +236,7 @@ class Sums:
             here = np.matmul(corners, z[rows])
             T = _quadratic(here)
             local, square = self._means(T, here)
-            bound = np.abs(T).max(axis=1) + blur[rows]
+            bound = row_max(np.abs(T)) + blur[rows]
             power, wrong = profile.size(bound), profile.slope(bound) * blur[rows]  # the stored T are not quite t's
             if profile.axis is not None:  # nor are the coordinates
                 reach = profile.reach(here, slack[rows])
@@ -280,7 +273,7 @@ class Sums:
         steps = 5 * (n + 6) + 40 + self.profile.points**self.d + 12 * (self.d + 1) + self.pieces
         # Σ_jl |coefficient of f B_jl| ≤ largest coefficient of f, since Σ B_jl = 1
         wrong = (gammas(steps) + 1.2 * RULE_DEFECT) * self.size
-        wrong = wrong * np.abs(inverse).max() + gamma(n + 4) * (np.abs(self.moments) @ np.abs(inverse)).max(axis=1)
+        wrong = wrong * np.abs(inverse).max() + gamma(n + 4) * row_max(np.abs(self.moments) @ np.abs(inverse))
         return beta, np.asarray(up(wrong, 40))
 
     def high(self, beta: Vector, noise: Vector) -> Vector:
@@ -304,7 +297,7 @@ class Sums:
             T = _quadratic(z)
             r = self._values(T, z, bary, B) - beta[rows] @ B.T
             out[rows] = np.einsum("nq,nq,q->n", r, r, weights)
-            floor[rows] = self.profile.size(np.abs(T).max(axis=1)) + np.abs(beta[rows]).max(axis=1)
+            floor[rows] = self.profile.size(row_max(np.abs(T))) + row_max(np.abs(beta[rows]))
         floor *= gamma(5 * (B.shape[1] + 6) + 40)
         # the rule misses at most 1e-6 of the square of a polynomial of this degree
         return np.asarray(up(np.sqrt(out) * (1.0 + 1e-6) * (1.0 + gamma(len(weights) + 9)) + 2.0 * floor, 8))
@@ -352,28 +345,12 @@ def _quadratic(z: Vector) -> Vector:
     return np.stack([1.0 - products[:, j, q] for j, q in pairs(z.shape[2])], axis=1)
 
 
-def _volumes(corners: Vector) -> tuple[Vector, Vector]:
-    """Volumes of simplices and bounds of their rounding errors."""
-    E = corners[:, 1:] - corners[:, :1]
-    d = E.shape[1]
-    A = np.abs(E)
-    if d == 1:
-        det, permanent = E[:, 0, 0], A[:, 0, 0]
-    elif d == 2:
-        det = E[:, 0, 0] * E[:, 1, 1] - E[:, 0, 1] * E[:, 1, 0]
-        permanent = A[:, 0, 0] * A[:, 1, 1] + A[:, 0, 1] * A[:, 1, 0]
-    else:
-        det = np.einsum("ni,ni->n", E[:, 0], np.cross(E[:, 1], E[:, 2]))
-        turned = A[:, 1][:, [1, 2, 0]] * A[:, 2][:, [2, 0, 1]] + A[:, 1][:, [2, 0, 1]] * A[:, 2][:, [1, 2, 0]]
-        permanent = np.einsum("ni,ni->n", A[:, 0], turned)
-    return np.abs(det) / factorial(d), np.asarray(up(gamma(16) * permanent, 16))
-
-
-def _check_mass(kernel: Bump, w: Density, volume: Vector, volume_error: Vector) -> None:
+def _check_mass(kernel: Bump, w: Density, mesh: MeshCells) -> None:
     """Σ ∫_K w must be the closed form, or the mesh does not hold the ball."""
+    volume, volume_error = (each[w.cells] for each in mesh.volumes)
     mean = w.coefficients @ means(kernel.d)
     mass = float(np.sum(mean * volume))
-    size = np.abs(w.coefficients).max(axis=1)
+    size = row_max(np.abs(w.coefficients))
     allowed = sum_up(np.asarray(up(volume * w.error1 + volume_error * (size + w.error1), 8))) + kernel.mass_error
     allowed += gamma(len(volume) + 40) * dot_up(size, volume) + gamma(8) * kernel.mass
     if not abs(mass - kernel.mass) <= up(allowed, 8):  # continuous.md, step 4g; continuous.md, step 8c

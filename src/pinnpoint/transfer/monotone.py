@@ -37,13 +37,23 @@ from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.claims import Claim
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.transfer import PRODUCTS, Route, TransferBound, TransferContext, with_reserve
-from pinnpoint.rounding.arithmetic import UNIT, gamma, require_round_to_nearest, sum_up, up
+from pinnpoint.rounding.arithmetic import UNIT, down, gamma, require_round_to_nearest, sum_up, up
 from pinnpoint.systems.queries import Flux, Queries
 from pinnpoint.taylor.bernstein import Density, pairs
 from pinnpoint.transfer.anchors import DIRICHLET
 from pinnpoint.transfer.ceilings import Ceilings
 from pinnpoint.transfer.continuum import Continuum, bernstein
-from pinnpoint.transfer.equilibrated import BATCH, Enclosed, data_claims, indicators, place_of, remarks, within
+from pinnpoint.transfer.equilibrated import (
+    BATCH,
+    MODELS,
+    Enclosed,
+    coefficient_claims,
+    data_claims,
+    indicators,
+    place_of,
+    remarks,
+    within,
+)
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.goals import Functional, functionals
 from pinnpoint.transfer.norms import Norms
@@ -51,7 +61,7 @@ from pinnpoint.transfer.one_dimension import pointwise
 from pinnpoint.transfer.places import cell_of
 from pinnpoint.transfer.potentials import potential
 from pinnpoint.transfer.products import combined, paired
-from pinnpoint.transfer.reactions import Term, height
+from pinnpoint.transfer.reactions import Term, height, least_reaction
 
 TERMS = ("transfer", "remainder", "quadrature", "rounding")
 LOOSE = {1: 3e-3, 2: 3e-3, 3: 6e-2}
@@ -135,7 +145,7 @@ class Monotone(Route):
             if isinstance(goal, Flux):
                 raise InputError(f"query '{name}': fluxes of semilinear problems have no transfer; ask for points")
         found = functionals(model, asked, self.facets_of, self.cells_of, harmonic=True)  # continuous.md, step 10c
-        fall = self.term.fall + max(0.0, -float(model.reaction.min()))
+        fall = self.term.fall + max(0.0, -least_reaction(model))  # indefinite.md, step 10a
         object.__setattr__(self, "norms", Norms.of(model).falling(float(up(fall)) if fall > 0.0 else 0.0, model))
         object.__setattr__(self, "goals", found)
         object.__setattr__(self, "potentials", tuple(self._potential(i, J) for i, J in enumerate(found)))
@@ -147,7 +157,7 @@ class Monotone(Route):
 
     def _potential(self, i: int, J: Functional) -> Density | None:
         if J.kernel is None:
-            return None
+            return J.potential  # indefinite.md, step 10b
         model, x0 = self.model, np.array(self.queries.goals[i].at)  # type: ignore[union-attr]
         T, K = model.topology, J.kernel
         size = float(T.volumes[cell_of(T, x0)]) ** (1.0 / model.d)
@@ -170,7 +180,7 @@ class Monotone(Route):
         free = slice(None) if context.free is None else context.free
         primal, pairs_ = self._measured(state, lambda b: _spread(solve(b[free]), free, model.size))
         found = self._values(primal, pairs_)
-        if self.norms.fall == 0.0:
+        if self.norms.fall == 0.0 and model.medium is None:
             given = Ceilings.of(model, state, reacts=True, at_zero=self.term.at_zero)
             found = within(given, self.queries.goals, self.goals, found)
         terms = {name: np.array([attributes(f, name)[name] for f in found]) for name in TERMS}
@@ -266,7 +276,7 @@ class Monotone(Route):
                 parts.append((1.0, J.source.on_all(C)))
             if Phi is not None:
                 parts.append((-1.0, self.term.on_density(u, Phi)))  # continuous.md, step 10d
-                if np.any(model.reaction):
+                if self._left_to_us:
                     parts.append((-model.reaction, Phi.on_all(C)))
             known = combined(parts)
             z = dual(model.vector(known, J.load))
@@ -287,12 +297,12 @@ class Monotone(Route):
             value, off, data = self._at_state(i, primal)
             dual = self._grown(model.estimator.energy(pair.dual))
             # continuous.md, step 10f
-            less, more = self.term.rest(model, self.norms, primal.nodal, primal.energy, J.kernel, z, dual)
+            less, more = self.term.rest(model, self.norms, primal.nodal, primal.energy, self._beside(J), z, dual)
             # continuous.md, step 10d
             center = pair.value + value + J.constant + 0.5 * (low + high) + 0.5 * (more - less)
             size = abs(pair.value) + abs(value) + abs(J.constant) + abs(low) + abs(high) + less + more
             rounding = pair.rounding + off + 8.0 * UNIT * size + max(0.0, J.error - J.data) + 2.0 * J.scale * size
-            rounding += PRODUCTS * 0.5 * (high - low)
+            rounding += PRODUCTS * 0.5 * (high - low) * (1.0 if model.medium is None else MODELS)
             found = Enclosed(
                 center,
                 float(up(max(0.0, 0.5 * (high - low) - share))),
@@ -301,7 +311,8 @@ class Monotone(Route):
                 dual,
                 float(up(0.5 * (less + more))),
             )
-        other = pointwise(model, goal, primal.nodal, primal.bounds, primal.side.source)
+        plain = model.medium is None
+        other = pointwise(model, goal, primal.nodal, primal.bounds, primal.side.source) if plain else None
         if other is not None:
             other = other[0], self._grown(other[1]), self._grown(other[2])
         if other is not None and (found is None or other[1] < found.radius):
@@ -328,11 +339,22 @@ class Monotone(Route):
         if Phi is not None:
             full = Phi.on_all(C)
             found.append((-1.0, paired(self.term.simple(primal.cube, w), self.term.size(w), full, volume, slack)))
-            if np.any(model.reaction):
+            if self._left_to_us:
                 found.append((-1.0, paired(linear, top, combined([(model.reaction, full)]), volume, slack)))
         value = sum(sign * p[0] for sign, p in found)  # continuous.md, step 10c
         off = sum(p[1] for _, p in found) + 8.0 * UNIT * sum(abs(p[0]) for _, p in found)
         return float(value), float(up(off)), float(up(sum(p[2] for _, p in found)))
+
+    @property
+    def _left_to_us(self) -> bool:
+        """Whether −∫ c v Φ is no part of the kernel's own density, and there is any."""
+        return self.model.medium is None and bool(np.any(self.model.reaction))
+
+    def _beside(self, J: Functional) -> float:
+        """C_Φ: an upper bound of ‖vΦ‖₂/‖v‖_a; zero where there is no kernel."""
+        if J.kernel is not None:
+            return self.norms.weighted(J.kernel)
+        return 0.0 if J.potential is None else self.norms.below(J.ball, float(down(1.0 / J.height)))
 
     def _uniqueness(self) -> list[Claim]:
         norms = self.norms
@@ -346,7 +368,8 @@ class Monotone(Route):
         model = self.model
         said = [
             Claim("continuous target: the weak solution on the domain that the mesh covers"),
-            Claim(self.term.claim),
+            *([] if model.medium is None else coefficient_claims(model)),
+            Claim(self.term.claim if model.medium is None else self.term.claim.split("; ")[1]),
             *self._uniqueness(),
             Claim("energy errors bounded by equilibrated fluxes; the remainder of the linearised dual is bounded"),
             *data_claims("source", model.load),

@@ -152,7 +152,13 @@ class Norms:
 
     def weighted(self, kernel: Kernel) -> float:
         """Upper bound of ‖vΦ‖₂/E."""
-        R, kappa, point = kernel.radius, kernel.kappa, kernel.average_radius == 0.0
+        return self.below(kernel.radius, kernel.kappa, point=kernel.average_radius == 0.0)
+
+    def below(self, R: float, kappa: float, *, point: bool = False) -> float:
+        """The same for any kernel between zero and the potential of a point that vanishes at R.
+
+        `point` for that of a point with the mollifier C(1 − s).
+        """
         if self.d == 3 and not self.vanishing:
             free = 4.0 * self.gradient + 2.0 * self.second / R  # continuous.md, step 10i
             return float(up(free / (4.0 * PI_DOWN * kappa), 8))

@@ -93,9 +93,10 @@ class Outflow:
         cell, d = topology.facet_cells[self.facets, 0], topology.dim
         area, slack = measures(topology.points[topology.facets[self.facets]])
         root = math.sqrt(square)
+        thin = up(short * area * (1.0 + slack) / anchors.volume[cell], 8)
         # h/√κ is π times what the anchors hold
-        trace = up(area * (1.0 + slack) / anchors.volume[cell] * (square + 7.0 * anchors.convex[cell] * root / d), 16)
-        return float(up((d + 1.0) * 0.5 * float(np.max(short * trace)), 8))  # varying.md, step 1d
+        steep = float(np.max(up(thin * anchors.convex[cell], 8))) * 7.0 * root / d
+        return float(up((d + 1.0) * 0.5 * (float(thin.max()) * square + steep), 16))  # varying.md, step 1d
 
 
 def _on(regions: Index, given: list[Coefficient], V: Vector) -> TaylorModel:

@@ -29,13 +29,14 @@ most δ = 4u(a_d − a_0); then a sign may also be wrong where |y| ≤ δ, and |
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
-from pinnpoint.base.arrays import Index, Vector, attributes
+from pinnpoint.base.arrays import Index, Vector, attributes, row_max
 from pinnpoint.rounding.arithmetic import UNIT, gamma, up
 from pinnpoint.taylor.tables import children
 from pinnpoint.transfer.profiles import Profile
@@ -97,7 +98,7 @@ class Cells:
     @classmethod
     def build(cls, z: Vector) -> Cells:
         """From computed corners: differences and quotients of floats, rounded."""
-        far = np.einsum("nij,nij->ni", z, z).max(axis=1, initial=0.0)
+        far = row_max(np.einsum("nij,nij->ni", z, z))
         size = np.abs(np.linalg.det(z[:, 1:] - z[:, :1]))
         return cls(z, np.asarray(up(gamma(z.shape[2] + 8) * np.sqrt(far), 12)), size)
 
@@ -108,7 +109,7 @@ class Cells:
         """Corners z of simplices, the |z|², and bounds of the errors of t, also from 1 − z_i·z_j for points between."""
         z, slack = np.matmul(bary, self.z[cell]), self.slack[cell]
         squares = np.einsum("nij,nij->ni", z, z)
-        far = squares.max(axis=1, initial=0.0)
+        far = row_max(squares)
         return (
             z,
             squares,
@@ -156,7 +157,7 @@ def _longest(z: Vector) -> tuple[Vector, Index]:
     pairs = np.array(list(combinations(range(z.shape[1]), 2)))
     edges = z[:, pairs[:, 0]] - z[:, pairs[:, 1]]
     squares = np.einsum("nei,nei->ne", edges, edges)
-    return np.sqrt(squares.max(axis=1)), np.argmax(squares, axis=1)
+    return np.sqrt(row_max(squares)), np.argmax(squares, axis=1)
 
 
 def _halved(p: Pieces, edge: Index, cells: Cells, profile: Profile) -> Pieces:
@@ -184,7 +185,7 @@ def _bounded(cell: Index, level: Index, halvings: Index, bary: Vector, cells: Ce
     z, squares, blur = cells.parts(cell, bary)
     r = np.asarray(up(0.5 * _excess(z), d + 12))  # continuous.md, step 8c
     y = 1.0 - squares + r[:, None]
-    a = np.sort(y, axis=1)
+    a = _sorted(y)
     low, high = a[:, 0], a[:, -1]
     r = np.asarray(up(r + blur + 16.0 * UNIT * (high - low)))
     keep = np.flatnonzero(high + r > 0.0)
@@ -205,6 +206,15 @@ def _bounded(cell: Index, level: Index, halvings: Index, bary: Vector, cells: Ce
     return Pieces(cell[keep], level[keep], halvings[keep], bary[keep], y[keep], mean(1), mean(2))
 
 
+def _sorted(y: Vector) -> Vector:
+    """Short rows in ascending order, by exchanges of columns."""
+    a = list(y.T)
+    for n in range(len(a) - 1, 0, -1):
+        for i in range(n):
+            a[i], a[i + 1] = np.minimum(a[i], a[i + 1]), np.maximum(a[i], a[i + 1])
+    return np.stack(a, axis=1)
+
+
 def _excess(z: Vector) -> Vector:
     """The q of the module's text, to a few roundings."""
     m = z.shape[1]
@@ -216,7 +226,7 @@ def _excess(z: Vector) -> Vector:
         longest[larger] = square[larger]
         middle[larger] = 0.5 * (z[larger, i] + z[larger, j])
     spokes = z - middle[:, None]
-    around = np.einsum("nij,nij->ni", spokes, spokes).max(axis=1, initial=0.0)
+    around = row_max(np.einsum("nij,nij->ni", spokes, spokes))
     return np.asarray(np.minimum((m - 1) / (2.0 * m) * longest, around))  # continuous.md, step 8c
 
 
@@ -228,6 +238,6 @@ def _density(a: Vector, r: Vector) -> Vector:
         width = width + (a[:, 2] - a[:, 1])
     with np.errstate(divide="ignore", invalid="ignore"):
         plain = d / width
-        top = d * (a[:, -1] + r) ** (d - 1) / np.prod(a[:, -1:] - a[:, :-1], axis=1)
-        bottom = d * np.maximum(r - a[:, 0], 0.0) ** (d - 1) / np.prod(a[:, 1:] - a[:, :1], axis=1)
+        top = d * (a[:, -1] + r) ** (d - 1) / math.prod((a[:, -1:] - a[:, :-1]).T)
+        bottom = d * np.maximum(r - a[:, 0], 0.0) ** (d - 1) / math.prod((a[:, 1:] - a[:, :1]).T)
     return np.asarray(np.fmin(plain, np.fmin(top, bottom)))  # continuous.md, step 8c

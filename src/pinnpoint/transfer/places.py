@@ -92,11 +92,11 @@ def _determinant(M: list[list[Fraction]]) -> Fraction:
 
 def cell_of(T: Topology, x0: Vector) -> int:
     """The cell with the least negative barycentric coordinates of x0, around which coefficients are constant."""
-    P = T.points[T.cells[:, 0]]
-    low = np.full(len(P), np.inf)
-    rest = np.ones(len(P))
-    for i in range(1, T.dim + 1):
-        bary = np.einsum("kx,kx->k", T.gradients[:, i], x0 - P)
-        rest -= bary
-        np.minimum(low, bary, out=low)
-    return int(np.argmax(np.minimum(low, rest)))
+    low, high = T.boxes
+    about = np.ones(len(T.cells), dtype=bool)
+    for i, x in enumerate(x0):
+        about &= (low[i] <= x) & (x <= high[i])
+    near = np.flatnonzero(about)  # cells that hold x0 are among these
+    near = near if len(near) else np.arange(len(T.cells))
+    bary = np.einsum("kix,kx->ik", T.gradients[near, 1:], x0 - T.points[T.cells[near, 0]])
+    return int(near[np.argmax(np.minimum(bary.min(axis=0), 1.0 - bary.sum(axis=0)))])

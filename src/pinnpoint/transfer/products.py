@@ -74,7 +74,21 @@ def projection_tables(m: int, n: int) -> tuple[Vector, Vector, Vector]:
         for i, a in enumerate(two):
             both = tuple(x + y for x, y in zip(a, c, strict=True))
             lift[many.index(both), i] += float(Fraction(_multinomial(a) * _multinomial(c), _multinomial(both)))
-    return project, lift, np.array([[float(mean(a, b)) for b in many] for a in many])
+    return project, lift, _means(m, n)
+
+
+def _means(m: int, n: int) -> Vector:
+    """Means of the products of all Bernstein polynomials of degree n, each rounded once."""
+    many, fact = exponents(m, n), [factorial(k) for k in range(m + 2 * n + 1)]
+    own = [_multinomial(alpha) * fact[m] for alpha in many]
+    found = np.empty((len(many), len(many)))
+    for i, a in enumerate(many):
+        for j, b in enumerate(many[: i + 1]):
+            over = own[i] * (own[j] // fact[m])
+            for x, y in zip(a, b, strict=True):
+                over *= fact[x + y]
+            found[i, j] = found[j, i] = over / fact[m + 2 * n]  # of integers, which Python rounds correctly
+    return found
 
 
 def multiplied(a: Vector, b: Vector, m: int, p: int, q: int) -> Vector:

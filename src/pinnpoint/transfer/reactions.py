@@ -37,10 +37,31 @@ from pinnpoint.taylor.simplices import density, enclose
 from pinnpoint.taylor.suprema import supremum
 from pinnpoint.transfer.anchors import DIRICHLET
 from pinnpoint.transfer.continuum import Continuum, bernstein
-from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.norms import PI_DOWN, Norms, faces_of
 from pinnpoint.transfer.products import combined, square_times, square_times_linear
 from pinnpoint.transfer.remainder import amplitude, remainder
+
+ROOM = 1e-6
+"""How much wider ranges and bounds are taken than they were found, so that another program finds them too."""
+
+
+@dataclass(frozen=True, eq=False)
+class Left:
+    """What is left of g about a state: |g(u) − g(u_h) − μe| ≤ off |e| + ½ bend e² for values of u in a range.
+
+    Attributes
+    ----------
+    slopes, off
+        μ and sup|g′ − μ| on each cell, (C,).
+    bend, low, high
+        Upper bound of |g″| between two numbers, which u and u_h lie between; they are infinite where it holds always.
+    """
+
+    slopes: Vector
+    off: Vector
+    bend: float
+    low: float
+    high: float
 
 
 class Term(Protocol):
@@ -82,9 +103,9 @@ class Term(Protocol):
         ...
 
     def rest(
-        self, model: Continuum, norms: Norms, state: Vector, eta: float, kernel: Kernel | None, z: Vector, eta_z: float
+        self, model: Continuum, norms: Norms, state: Vector, eta: float, beside: float, z: Vector, eta_z: float
     ) -> tuple[float, float]:
-        """Upper bounds of ∫q⁺G and ∫q⁻G."""
+        """Upper bounds of ∫q⁺G and ∫q⁻G; `beside` bounds ‖vΦ‖₂ by ‖v‖_a."""
         ...
 
 
@@ -123,10 +144,10 @@ class CubicTerm:
         return 0.0, 0.0
 
     def rest(
-        self, model: Continuum, norms: Norms, state: Vector, eta: float, kernel: Kernel | None, z: Vector, eta_z: float
+        self, model: Continuum, norms: Norms, state: Vector, eta: float, beside: float, z: Vector, eta_z: float
     ) -> tuple[float, float]:
         """See `remainder`."""
-        return remainder(norms, self.cubic, state, eta, kernel, z, eta_z)
+        return remainder(norms, self.cubic, state, eta, beside, z, eta_z)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,37 +226,45 @@ class ReactionTerm:
         return float(value[0]), float(error[0])
 
     def rest(
-        self, model: Continuum, norms: Norms, state: Vector, eta: float, kernel: Kernel | None, z: Vector, eta_z: float
+        self, model: Continuum, norms: Norms, state: Vector, eta: float, beside: float, z: Vector, eta_z: float
     ) -> tuple[float, float]:
         """As in the module's text, the same from both sides."""
+        A = amplitude(norms, beside, self.coefficients(z[model.cell_nodes]) if self.quadratic else z, eta_z)
+        left = self.left(model, norms, state, eta)
+        volume = up(model.topology.volumes * (1.0 + model.anchors.slack), 4)
+        spread = norm_up(up(left.off * up(np.sqrt(volume)), 4))
+        # continuous.md, step 10l
+        both = at_most(float(up(A * eta * (spread + 0.5 * left.bend * norms.second * eta), 32)))
+        return both, both
+
+    def left(self, model: Continuum, norms: Norms, state: Vector, eta: float) -> Left:
+        """What the slopes μ leave of g about a state, with room for another program's roundings."""
         w = state[model.cell_nodes]
-        A = amplitude(norms, kernel, self.coefficients(z[model.cell_nodes]) if self.quadratic else z, eta_z)
         mu = self.slopes(w)
         # continuous.md, step 10l
         off = supremum(self.g.first, self._ranges(w), minus=np.repeat(mu[:, None], len(pairs(1)), axis=1))[0]
-        volume = up(model.topology.volumes * (1.0 + model.anchors.slack), 4)
-        spread = norm_up(up(off * up(np.sqrt(volume)), 4))
-        bend = self._bend(model, norms, state, eta)
-        both = at_most(float(up(A * eta * (spread + 0.5 * bend * norms.second * eta), 32)))  # continuous.md, step 10l
-        return both, both
-
-    def _bend(self, model: Continuum, norms: Norms, state: Vector, eta: float) -> float:
-        """Upper bound of |g″| over the values of u and u_h, or over all numbers where their range is not known."""
+        off = np.asarray(up(off * (1.0 + ROOM) + ROOM**2 * float(np.max(np.abs(mu), initial=0.0))))
         whole = bounds(self.g.second)
         most = math.inf if whole is None else float(max(abs(x) for x in whole))
+        plain = model.d == 1 or all(fixed(given) is not None for _, given in model.neumann)
         try:
-            low, high = self._range(model, norms, state, eta)
+            low, high = self._range(model, norms, state, eta) if plain or most == math.inf else (-math.inf, math.inf)
         except InputError:
-            if math.isfinite(most):
-                return float(up(most))  # indefinite.md, step 8a
-            raise
-        return float(self.g.top(np.array([low]), np.array([high]))[0])
+            if most == math.inf:
+                raise
+            low, high = -math.inf, math.inf
+        if not math.isfinite(high - low):
+            return Left(mu, off, float(up(most * (1.0 + ROOM))), low, high)  # indefinite.md, step 8a
+        more = ROOM * max(abs(low), abs(high))
+        low, high = float(-up(more - low)), float(up(high + more))
+        bend = float(self.g.top(np.array([low]), np.array([high]))[0])
+        return Left(mu, off, float(up(bend * (1.0 + ROOM))), low, high)
 
     def _range(self, model: Continuum, norms: Norms, state: Vector, eta: float) -> tuple[float, float]:
         values = self.coefficients(state[model.cell_nodes]) if self.quadratic else state
         low, high = float(values.min()), float(values.max())
         if model.d == 1:
-            far = norms.top * eta
+            far = norms.top * eta * (1.0 + 1e-3)
             return float(-up(far - low)), float(up(high + far))  # continuous.md, step 10m
         least, most = model.range
         facets = model.topology.facets[model.dirichlet_facets()]
@@ -256,7 +285,7 @@ class ReactionTerm:
 
     def _ceiling(self, model: Continuum, norms: Norms, data: Vector, load: float, side: float) -> float:
         """An upper bound of side · u, for the mirrored reaction −g(−u) where side is −1."""
-        least = float(model.reaction.min())
+        least = least_reaction(model)
 
         def lift(M: float) -> float:
             value, error = enclose(self.g.g, np.array([[side * M]]))
@@ -280,7 +309,7 @@ class ReactionTerm:
     def _pushed(self, model: Continuum, norms: Norms, side: float, start: float, load: float, ways: Any) -> float:
         """The same in a box with fluxes, where κ is one number: quadratics of one coordinate carry them."""
         faces, kappa = faces_of(model), float(model.kappa.min())
-        if faces is None or not np.all(model.kappa == kappa) or norms.fall > 0.0:
+        if faces is None or model.medium is not None or not np.all(model.kappa == kappa) or norms.fall > 0.0:
             return math.inf
         first, lift = ways
         widths = model.points.max(axis=0) - model.points.min(axis=0)
@@ -293,6 +322,11 @@ class ReactionTerm:
             own = F * up(widths[j] ** 2) / (2.0 * kappa) + G[j] * up(widths[j]) / kappa
             found.append(start + own + float(raised[rest].sum()))  # indefinite.md, step 8b
         return float(up(min(found), 32))
+
+
+def least_reaction(model: Continuum) -> float:
+    """A lower bound of c."""
+    return float(model.reaction.min()) if model.medium is None else model.medium.least_reaction
 
 
 def fluxes(model: Continuum, side: float) -> Vector:

@@ -24,23 +24,22 @@ import numpy as np
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.rounding.arithmetic import at_most, up
-from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.norms import Norms
 
 STEEP = 0.6495190528383291
 """3√3/8, the largest 2 m √(m(1 − m)) for 0 ≤ m ≤ 1, rounded up."""
 
 
-def amplitude(norms: Norms, kernel: Kernel | None, dual: Vector, eta_dual: float) -> float:
-    """A, with ‖eG‖₂ ≤ A t."""
+def amplitude(norms: Norms, beside: float, dual: Vector, eta_dual: float) -> float:
+    """A, with ‖eG‖₂ ≤ A t; `beside` is C_Φ."""
     height = float(np.max(np.abs(dual)))
     # continuous.md, step 10e
-    A = height * norms.second + norms.fourth**2 * eta_dual + (0.0 if kernel is None else norms.weighted(kernel))
+    A = height * norms.second + norms.fourth**2 * eta_dual + beside
     return float(up(A, 8))
 
 
 def remainder(
-    norms: Norms, cubic: Vector, state: Vector, eta: float, kernel: Kernel | None, dual: Vector, eta_dual: float
+    norms: Norms, cubic: Vector, state: Vector, eta: float, beside: float, dual: Vector, eta_dual: float
 ) -> tuple[float, float]:
     """Upper bounds of ∫q⁺G and ∫q⁻G.
 
@@ -52,11 +51,13 @@ def remainder(
         Nodal values of u_h and z_h, linear elements.
     eta, eta_dual
         η and η_d.
+    beside
+        C_Φ, with ‖vΦ‖₂ ≤ C_Φ ‖v‖_a; zero where there is no kernel.
     """
     lam = float(cubic.max(initial=0.0))
     if lam == 0.0:
         return 0.0, 0.0
-    A = amplitude(norms, kernel, dual, eta_dual)
+    A = amplitude(norms, beside, dual, eta_dual)
     both = at_most(STEEP * math.sqrt(lam) * A * eta * eta)  # continuous.md, step 10f
     found = []
     for sign in (1.0, -1.0):

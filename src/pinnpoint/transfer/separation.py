@@ -122,8 +122,16 @@ def separation(model: Continuum) -> Separation:
             f"reaction: the eigenvalues around it are counted on meshes of up to {BUDGET[model.d]} cells in "
             f"{model.d}D; this one has {len(model.kappa)}. Take a coarser mesh, or say target='discrete'"
         )
+    if model.gluing is not None and model.folded:
+        raise InputError(
+            "reaction: below zero beside periodic pairs two cells may have one facet in common; refine the mesh across "
+            "the pairs, or say target='discrete'"
+        )
     space = assemble(model.topology, model.kappa, model.kind == DIRICHLET)
     floor, start = (float(down(1.0 / up(box * box, 4))), None) if math.isfinite(box) else _first(model, space)
+    if model.exchange is not None or model.gluing is not None:  # indefinite.md, step 2f
+        above, second = _from_below(model, space, q, 0, math.inf)
+        return Separation(0, 0.0, above, floor, most, (None, second, start))
     count, below, first, beyond = _from_above(model, q, floor)
     above, second = _from_below(model, space, q, count, beyond)
     return Separation(count, below, above, floor, most, (first, second, start))  # indefinite.md, step 1a
@@ -179,6 +187,8 @@ def _from_below(model: Continuum, space: CrouzeixRaviart, q: Vector, m: int, bey
         why = (
             f"{m} of them are proved to be below it, and at most {found.negative} below {max(above, 1.0):.6g} times it"
         )
+        if model.exchange is not None or model.gluing is not None:
+            why = f"beside Robin groups and periodic pairs it must be below them all, and {found.negative} may not be"
         raise _refusal(model, why, excess)
     return above, theta
 

@@ -9,7 +9,7 @@ h what the projection Π onto quadratics leaves, which is orthogonal to them, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -106,17 +106,44 @@ def varied_weak(
     for i in range(d):
         total = total - mean_product(action.flux[:, i], _along(z, i), d)
     total = sign * total  # varying.md, step 3a
+    if f.field is not None:
+        more, blur, unknown = against_slopes(shapes, f, z)
+        total, wrong, off = total + sign * more / vol, wrong + blur / vol, off + unknown / vol  # lift.md, step 13b
     if w is not None:
         top = np.abs(w.source).max(axis=0)
         total = total + mean_product(w.source, u.coefficients, d)  # continuous.md, step 3a
         wrong = wrong + slack * top * u.top + u.blur * top
         off = off + w.error1 * u.top
         if w.field is not None:
-            for i in range(d):
-                total = total + mean_product(w.field[:, i], _along(u, i), d)  # varying.md, step 4a
-            wrong = wrong + slack * np.abs(w.field).max(axis=0).sum(axis=0) * u.size
-            off = off + np.sum(w.field_error1, axis=0) * u.size
+            more, blur, unknown = against_slopes(shapes, w, u)
+            total, wrong, off = total + more / vol, wrong + blur / vol, off + unknown / vol  # varying.md, step 4a
     return total * vol, np.asarray(up(wrong * vol, 16)), np.asarray(up(off * vol * (1.0 + 4.0 * shapes.slack), 16))
+
+
+def against_slopes(shapes: Shapes, given: Given, v: State) -> tuple[Vector, Vector, Vector]:
+    """∫_K q·∇v_h, and bounds of its rounding and of what q's error does; what projections leave is orthogonal."""
+    assert given.field is not None
+    d, vol = shapes.d, shapes.volume
+    total = sum(mean_product(given.field[:, i], _along(v, i), d) for i in range(d))
+    slack = 3.0 * (shapes.slack + gamma(COUNT))
+    wrong = slack * np.abs(given.field).max(axis=0).sum(axis=0) * v.size
+    off = np.sum(given.field_error1, axis=0) * v.size * (1.0 + 4.0 * shapes.slack)
+    return np.asarray(total * vol), np.asarray(up(wrong * vol, 16)), np.asarray(up(off * vol, 16))
+
+
+def pushed(shapes: Shapes, kappa: Vector, left: Remains, given: Given) -> tuple[Remains, Vector]:
+    """What a state leaves where κ is a number on each cell and its load acts on gradients too; bounds of ‖h‖_K/√κ."""
+    assert given.field is not None
+    vol = up(shapes.volume * (1.0 + shapes.slack), 4)
+    delta = left.delta + given.field  # lift.md, step 13b
+    wrong = gamma(4) * np.abs(given.field).max(axis=0) + gamma(4) * np.abs(left.delta).max(axis=0) + given.field_error2
+
+    def length(parts: Vector | float) -> Vector:
+        return np.asarray(up(np.sqrt(vol / kappa * np.square(parts).sum(axis=0)), 32))
+
+    fuzz = up(left.fuzz + length(wrong), 4)
+    size = up(length(np.abs(delta).max(axis=0)) + fuzz, 4)
+    return replace(left, delta=delta, size=size, fuzz=fuzz), length(given.field_high)
 
 
 def _along(v: State, axis: int) -> Vector:

@@ -60,6 +60,8 @@ class Found:
         ∫ f Ψ, a bound of its error, and whether that is proved.
     radius
         Of the ball, or of the ellipsoid |L⁻¹(x − x₀)| < R.
+    potential, height
+        Ψ itself where it is asked for, and a number with Ψ ≤ height · Φ, Φ the kernel for κ = 1.
     """
 
     source: Density
@@ -68,6 +70,8 @@ class Found:
     error: float
     proved: bool
     radius: float
+    potential: Density | None = None
+    height: float = 0.0
 
     __repr__ = brief
 
@@ -141,6 +145,8 @@ def found(
     size: float,
     spent: Work,
     bends: Bends | None = None,
+    *,
+    whole: bool = False,
 ) -> Found:
     """The functional of a point.
 
@@ -156,6 +162,8 @@ def found(
         The source, and the error of it that may be left to its integral.
     bends
         The map onto a curved domain, where the ball may reach into bent cells.
+    whole
+        Whether Ψ itself is wanted too.
     """
     for share in SMALLER:  # kernels.md, step 4d
         point = Point(place, Kernel.build(place.d, 1.0, place.exponent(), share * radius, POWER), bends)
@@ -169,7 +177,10 @@ def found(
             break
     tolerance = size * kernel.radius**2 / float(place.local.kappa.value)
     value, error, sure = data_term(place, kernel, f, tolerance, spent)
-    return Found(w, q, value, error, sure, kernel.radius)
+    if not whole:
+        return Found(w, q, value, error, sure, kernel.radius)
+    psi = point.potential(points, cells, volumes, small * kernel.radius**2 / float(place.local.kappa.value))
+    return Found(w, q, value, error, sure, kernel.radius, psi, point.largest(1.0))
 
 
 def averaged(

@@ -113,6 +113,28 @@ class Weight:
 
 
 @dataclass(frozen=True, eq=False)
+class Kernelled:
+    """Ψ as smooth data, with the coefficients and the cap of a weight."""
+
+    weight: Weight
+
+    __repr__ = brief
+
+    def __call__(self, X: Vector) -> Vector:
+        """Values (N,), in floating point."""
+        model = self.taylor([constant(x) for x in np.asarray(X, dtype=np.float64).T])
+        return np.asarray(np.broadcast_to(model.C[0], len(X)))
+
+    def taylor(self, coordinates: Models) -> TaylorModel:
+        """The model of Ψ."""
+        return self.weight.within(coordinates, self._inside)
+
+    def _inside(self, coordinates: Models, Y: Models, s: TaylorModel) -> TaylorModel:
+        place, radial = self.weight.place, self.weight.functions
+        return place.weight(place.jets(coordinates), Y) * radial.potential(s, self.weight.cap)  # kernels.md, step 1a
+
+
+@dataclass(frozen=True, eq=False)
 class Reached:
     """Cells that an ellipsoid meets.
 
@@ -231,6 +253,14 @@ class Point:
         if faint is not None:
             return added(w, faint, found, np.full(len(found.cells), fill_value=True), top)  # kernels.md, step 4c
         return added(w, self.core(rho), found, touched(found, rho), top)  # kernels.md, step 3e
+
+    def potential(self, points: Vector, cells: Index, volumes: Vector, target: float) -> Density:
+        """Ψ on the cells that the ellipsoid meets; arguments as of `density`."""
+        found = self.reached(points, cells, volumes)
+        rho = self.cap(found)
+        f = self.enclosed(lambda cap: Kernelled(self.weight(cap)), found, rho, target)
+        core = self.differences(rho, self.functions.singular.size(rho * rho), 0.0)  # indefinite.md, step 10b
+        return added(f, core, found, touched(found, rho))
 
     def _bent(self, found: Reached) -> Mask:
         """Which of the cells are bent."""

@@ -104,3 +104,19 @@ def test_kernels_are_loaded_beside_and_once(monkeypatch):
     monkeypatch.setattr(matrices, "_compiled_tried", True)
     monkeypatch.setattr(matrices, "start", None)
     matrices.compile_early(10**9)  # nothing left to start
+
+
+@pytest.mark.parametrize(
+    ("allowed", "machine", "environment", "share"),
+    [
+        (2, 2, {}, 2),
+        (1, 2, {}, 1),
+        (2, 2, {"OMPI_COMM_WORLD_LOCAL_SIZE": "2"}, 1),
+        (16, 16, {"MPI_LOCALNRANKS": "4"}, 4),
+        (8, 16, {"OMPI_COMM_WORLD_LOCAL_SIZE": "2"}, 8),
+        (2, 2, {"OMPI_COMM_WORLD_LOCAL_SIZE": "4"}, 1),
+        (2, 2, {"OMPI_COMM_WORLD_LOCAL_SIZE": "many"}, 2),
+    ],
+)
+def test_processes_of_mpi_share_the_cores(allowed, machine, environment, share):
+    assert threads.cores_for(allowed, machine, environment) == share

@@ -119,3 +119,13 @@ def test_averages_over_time_say_what_of_the_prediction_they_see():
         assert any("'since'" in note and "nodes and times" in note for note in c.notes)
     held = pp.certify(problem, problem.space.U0, asked)
     assert not any("nodes and times" in note for note in held.notes)
+
+
+def test_points_keep_place_and_time_beside_queries_without_them():
+    problem = pp.fem.Parabolic(pp.io.generate("interval", 4), initial="x", end=1.0, steps=2)
+    asked = problem.points([[0.4]], time=0.5) + problem.mean()
+    found = pp.certify(problem, problem.states(), asked, target="discrete")
+    rows = found.to_dict()["queries"]
+    assert rows[0]["at"] == [0.4]
+    assert [row["time"] for row in rows] == [0.5, 1.0]
+    assert "at" not in rows[1]

@@ -80,9 +80,6 @@ def test_discrete_system_has_the_coefficient_and_values_may_move():
     found = pp.certify(problem, problem.states(), problem.points([[0.45]]), target="discrete")
     assert found.radius[0] < 1e-9
     assert abs(found.center[0] - truth(0.45)) < 2e-4
-    moving = cooling(robin={"right": (1.0, "t")})
-    with pytest.raises(pp.InputError, match="must not depend on time"):
-        pp.certify(moving, moving.states(), moving.points([[0.45]]))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ import pinnpoint as pp
 from pinnpoint.rounding import coercivity
 from pinnpoint.rounding.coercivity import cholesky_defect, lu_defect
 from pinnpoint.rounding.stability import approximate_inverse
+from pinnpoint.solvers.cholmod import Cholmod
+from pinnpoint.solvers.wheel_cholmod import WheelCholmod
 from tests.support import exactly, gallery
 
 
@@ -67,7 +70,23 @@ def test_bound_relative_to_a_matrix():
         assert 0.98 * exact < bound.alpha <= exact * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("defect", [cholesky_defect, lu_defect])
+def counted(C):
+    """LAPACK's factor of a dense copy, with the entries of its rows."""
+    try:
+        L = np.linalg.cholesky(C.toarray())
+    except np.linalg.LinAlgError:
+        return False
+    return lambda: np.count_nonzero(L, axis=1)
+
+
+def counted_defect(B, theta, P=None):
+    """The defect by the entries of rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(coercivity, "SMALL", 0.0)
+        return cholesky_defect(B, theta, P, counted)
+
+
+@pytest.mark.parametrize("defect", [cholesky_defect, counted_defect, lu_defect])
 @pytest.mark.parametrize("n", [5, 40, 200])
 def test_shift_sweep_never_verifies_a_false_bound(defect, n):
     """tridiag(−1, 2, −1) is exact in float64 and its eigenvalues are known: 2 − 2 cos(kπ/(n+1))."""
@@ -90,6 +109,70 @@ def test_shift_sweep_never_verifies_a_false_bound(defect, n):
             continue
         assert arb(bound.alpha) <= exact
     assert verified >= 20
+
+
+def test_the_defect_of_a_factor_is_bounded_by_the_entries_of_its_rows():
+    """L Lᵀ − C in rationals, entry by entry, and its norm; rows of unequal length beside diagonals of unequal size."""
+    rng = np.random.default_rng(3)
+    n = 24
+    T = np.tril(rng.normal(size=(n, n))) * (rng.uniform(size=(n, n)) < 0.2) * 10.0 ** rng.integers(-3, 4, n)[:, None]
+    C = T @ T.T + np.diag(10.0 ** rng.integers(-4, 6, n))
+    C = (C + C.T) * 0.5
+    L = np.linalg.cholesky(C)
+    entries = np.count_nonzero(L, axis=1)
+    assert entries.min() < n // 4
+    R = [[Fraction(x) for x in row] for row in L]
+    u = Fraction(1, 2**53)
+    g = [k * u / (1 - k * u) for k in (int(s) + 2 for s in entries)]
+    d2 = [x / (1 - x) * Fraction(C[i, i]) for i, x in enumerate(g)]
+    off = [
+        [sum(a * b for a, b in zip(R[i], R[j], strict=True)) - Fraction(C[i, j]) for j in range(n)] for i in range(n)
+    ]
+    assert all(off[i][j] ** 2 <= d2[i] * d2[j] for i in range(n) for j in range(n))
+    assert any(off[i][j] for i in range(n) for j in range(n))
+    bound = coercivity._rump(sp.csr_array(C), entries)
+    assert Fraction(bound) >= sum(d2)
+    for _ in range(50):  # rows come in an order of the factor's own
+        mixed = rng.permutation(n)
+        assert Fraction(bound) >= sum(g[k] / (1 - g[k]) * Fraction(C[i, i]) for i, k in enumerate(mixed))
+    assert coercivity._rump(sp.csr_array(C), np.full(n, n)) >= bound
+
+
+def test_rows_are_counted_where_the_size_alone_costs_too_much():
+    n, asked = 5000, []
+    S = sp.diags_array([2.0, -1.0, -1.0], offsets=[0, 1, -1], shape=(n, n)).tocsr()
+
+    def definite(C):
+        asked.append("factor")
+        return lambda: asked.append("rows") or np.full(n, 2)
+
+    theta = 1e-9
+    assert cholesky_defect(S, theta, definite=definite) < 2e-3 * cholesky_defect(S, theta, definite=lambda C: True)
+    assert asked == ["factor", "rows"]
+    cholesky_defect(S, 1e-3, definite=definite)
+    assert asked == ["factor", "rows", "factor"]
+    assert cholesky_defect(S, theta, definite=lambda C: lambda: np.full(3, 2)) > 1e-9  # not of this matrix
+    assert cholesky_defect(S, theta, definite=lambda C: False) == np.inf
+
+
+@pytest.mark.parametrize("name", ["cholmod", "cvxopt"])
+def test_packages_count_the_rows_of_their_factors(name):
+    package = {"cholmod": Cholmod, "cvxopt": WheelCholmod}[name]
+    pytest.importorskip({"cholmod": "sksparse", "cvxopt": "cvxopt"}[name], reason=f"pip install 'pinnpoint[{name}]'")
+    A = gallery.elasticity_2d(20).reduced()[0]
+    A = sp.csr_array((A + A.T) * 0.5)
+    rows = package.definite(A)()
+    assert rows.shape == (A.shape[0],)
+    assert rows.min() >= 1
+    assert sp.tril(A).nnz <= rows.sum() < 0.2 * A.shape[0] ** 2
+
+
+def test_one_factorization_is_made_where_smaller_shifts_would_not_help():
+    asked = []
+    S = sp.diags_array([2.0, -1.0, -1.0], offsets=[0, 1, -1], shape=(700, 700)).tocsr()
+    with pytest.raises(pp.CertificationError):
+        pp.verify_coercivity(S, method="shift", definite=lambda C: asked.append(1) or True, error=lambda v: v)
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize("seed", range(25))

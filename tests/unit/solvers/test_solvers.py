@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from pinnpoint.solvers.blocks import conjugate_gradients
 from pinnpoint.solvers.choice import GB, Task, choose, installed, predicted
 from pinnpoint.solvers.cholmod import Cholmod
 from pinnpoint.solvers.direct import SparseLU
+from pinnpoint.solvers.forecast import Fill
 from pinnpoint.solvers.pardiso import Pardiso
 from pinnpoint.solvers.petsc import Petsc
 from pinnpoint.solvers.wheel_cholmod import WheelCholmod
@@ -375,7 +377,9 @@ SOLID = Task(386_000, 16_100_000, 3, 28, True)
         (SOLID, ("pardiso", "amg"), "pardiso"),
         (SOLID, ("cvxopt", "amg"), "cvxopt"),
         (SOLID, ("amg",), "amg"),
-        (SOLID, (), "krylov"),
+        (SOLID, (), "superlu"),
+        (Task(400_000, 5_600_000, 2, 8, True), ("amg",), "superlu"),
+        (Task(400_000, 5_600_000, 2, 8, True), ("amg", "cvxopt"), "cvxopt"),
         (Task(386_000, 16_100_000, 3, 1, True), ("cholmod", "amg"), "amg"),
         (Task(5_000, 100_000, 3, 28, True), ("cholmod", "amg"), "superlu"),
         (Task(386_000, 16_100_000, 3, 28, False), ("cholmod", "amg"), "superlu"),
@@ -390,6 +394,33 @@ def test_choice_by_size_dimension_queries_and_packages(monkeypatch, task, there,
     assert f"{task.queries} queries" in found.why
 
 
+def test_choice_by_the_fill_that_was_analysed(monkeypatch):
+    """A thin solid of the same size fills in little, and then one factorization is cheaper than one multigrid solve."""
+    monkeypatch.setattr(choice, "installed", lambda n: True)
+    one = Task(386_000, 16_100_000, 3, 1, True)
+    assert choose(one, free=500 * GB)[0].name == "amg"
+    thin = choose(replace(one, fill=Fill(9e7, 4e10)), free=500 * GB)[0]
+    assert thin.name == "cholmod"
+    assert "s forecast" in thin.why
+    assert thin.memory < choose(one, free=500 * GB)[1].memory
+
+
+def test_multigrid_that_hardly_converges_gives_way(monkeypatch):
+    """Eight steps foresee the iterations: of a diffusion they are few; where there are many, factors are made."""
+    pytest.importorskip("pyamg")
+    system = pp.fem.ReactionDiffusion(pp.io.generate("cube", 12), source=1.0).system
+    assert 4 < Multigrid(system.free_block).foreseen() < 40
+    monkeypatch.setattr(choice, "SOLID_UP_TO", 500)
+    monkeypatch.setattr(choice, "installed", lambda n: n in ("superlu", "amg"))
+    monkeypatch.setattr("pinnpoint.solvers.forecast.SETUP", 0.0)
+    queries = pp.Queries(sp.eye_array(1, system.N, k=int(system.space.free[3]), format="csr"))
+    assert pp.Exact().prepare(system, queries).ground.choice.name == "amg"
+    monkeypatch.setattr(Multigrid, "foreseen", lambda self: 1e6)
+    found = pp.Exact().prepare(system, queries).ground.choice
+    assert found.name == "superlu"
+    assert "amg would take 1000000 iterations" in found.why
+
+
 def test_choice_by_memory(monkeypatch):
     """Peaks of whole runs: with CHOLMOD 3.7 GB for such a solid, with AMG 6.5 GB for 2.6 times as many unknowns."""
     monkeypatch.setattr(choice, "installed", lambda n: True)
@@ -400,6 +431,8 @@ def test_choice_by_memory(monkeypatch):
         choose(SOLID, free=0.1 * GB)
     assert predicted("cholmod", SOLID) == pytest.approx(3.5 * GB, rel=0.35)  # the proof needs no factor of its own
     assert predicted("amg", SOLID) == pytest.approx(2.5 * GB, rel=0.35)
+    plate = Task(399_618, 5_580_356, 2, 8, True)  # 3.0 GB at the peak: rows of a factor are counted
+    assert predicted("cvxopt", plate) == pytest.approx(3.0 * GB, rel=0.35)
 
 
 def test_memory_is_refused_before_anything_is_allocated(monkeypatch):

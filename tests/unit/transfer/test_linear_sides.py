@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
@@ -10,8 +12,19 @@ from pinnpoint.mesh.topology import Topology
 from pinnpoint.taylor.bernstein import Density, pairs
 from pinnpoint.transfer.equilibration import equilibrate, solve_patches
 from pinnpoint.transfer.estimator import Side
+from pinnpoint.transfer.linear_sides import METER
 from pinnpoint.transfer.patches import Ingredients, to_nodal
 from tests.support.keepers import Watching
+
+NUMBA = pytest.param(
+    True, marks=[pytest.mark.optional, pytest.mark.skipif(find_spec("numba") is None, reason="needs numba")]
+)
+
+
+def by(monkeypatch, *, compiled):
+    """Take compiled code, or not, however little there is to do."""
+    monkeypatch.setattr(METER, "open", compiled)
+    monkeypatch.setattr(METER, "shut", not compiled)
 
 
 def bent(kind, cells):
@@ -22,10 +35,12 @@ def bent(kind, cells):
     return type(mesh)(points, mesh.cells, mesh.cell_groups, mesh.facet_groups)
 
 
+@pytest.mark.parametrize("compiled", [False, NUMBA])
 @pytest.mark.parametrize("reaction", [0.0, 3.0])
 @pytest.mark.parametrize(("kind", "cells"), [("interval", 30), ("square", 8), ("cube", 4)])
-def test_sides_of_linear_elements_are_measured_as_those_of_any_degree(kind, cells, reaction):
+def test_sides_of_linear_elements_are_measured_as_those_of_any_degree(kind, cells, reaction, compiled, monkeypatch):
     """Random states, fluxes and sources on a third of the cells, which balance nothing."""
+    by(monkeypatch, compiled=compiled)
     mesh, rng = bent(kind, cells), np.random.default_rng(0)
     kappa = rng.uniform(1.0, 5.0, len(mesh.cells))
     model = pp.fem.ReactionDiffusion(mesh, "exp(x)", kappa, reaction).continuum(Topology.of(mesh))
@@ -67,3 +82,37 @@ def test_fans_solve_the_saddle_point_systems_of_lowest_order(given):
         out[kind == 2] = 0.5 * prescribed[kind == 2][:, :, None]
     solve_patches(topology, cells, kind, out)
     np.testing.assert_allclose(found, to_nodal(out), atol=1e-11 * np.abs(found).max())
+
+
+@pytest.mark.optional
+@pytest.mark.skipif(find_spec("numba") is None, reason="needs numba")
+@pytest.mark.parametrize("reaction", [0.0, 3.0])
+def test_compiled_fluxes_are_those_of_numpy(reaction, monkeypatch):
+    """With fans of all sizes, rows at Dirichlet and at Neumann sides, and prescribed fluxes."""
+    mesh, rng = bent("lshape", 6), np.random.default_rng(2)
+    problem = pp.fem.ReactionDiffusion(
+        mesh, "exp(x)", rng.uniform(1.0, 5.0, len(mesh.cells)), reaction, dirichlet={"left": 0.0}, neumann={"top": 1.0}
+    )
+    model, found = problem.continuum(Topology.of(mesh)), []
+    states = rng.normal(size=(2, model.size))
+    for compiled in (False, True):
+        by(monkeypatch, compiled=compiled)
+        found.append(model.fluxes(states, [model.load, model.load], [model.boundary_load, None]))
+    np.testing.assert_allclose(found[1], found[0], atol=1e-13 * np.abs(found[0]).max())
+
+
+@pytest.mark.optional
+@pytest.mark.skipif(find_spec("numba") is None, reason="needs numba")
+def test_compiled_sides_lose_no_number_that_is_none(monkeypatch):
+    """Of a state or a flux that is not a number nothing is known, whatever comparisons say."""
+    by(monkeypatch, compiled=True)
+    mesh = pp.io.generate("square", 4)
+    model = pp.fem.ReactionDiffusion(mesh, "exp(x)").continuum(Topology.of(mesh))
+    state, flux = np.zeros(model.size), np.zeros((len(model.topology.facets), 1))
+    few = Density(np.ones((1, 6)), np.zeros(1), np.zeros(1), np.zeros(1), cells=np.array([3]))
+    for spoiled in (0, 1):
+        z, t = state.copy(), flux.copy()
+        (z, t)[spoiled][12] = np.nan
+        primal, (pair,) = model.estimator.measure(Side(state, model.load, flux), [(Side(z, few, t), 1.0, True)])
+        assert model.estimator.energy(pair.dual) == np.inf
+        assert model.estimator.product_bound(primal, pair)[1] == np.inf

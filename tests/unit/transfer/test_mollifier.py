@@ -17,10 +17,17 @@ from pinnpoint.mesh.quadrature import RULE_DEFECT, conical
 from pinnpoint.taylor.bernstein import gram, values
 from pinnpoint.taylor.tables import children
 from pinnpoint.transfer import mollifier
+from pinnpoint.transfer.ball_cells import MeshCells
 from pinnpoint.transfer.distances import largest_ball
 from pinnpoint.transfer.kernels import Kernel
-from pinnpoint.transfer.mollifier import _volumes, density
+from pinnpoint.transfer.mollifier import density
 from pinnpoint.transfer.work import Work
+
+
+def _volumes(corners):
+    """Volumes of simplices (n, d + 1, d) and bounds of their errors."""
+    n, m, d = corners.shape
+    return MeshCells.of(corners.reshape(-1, d), np.arange(n * m).reshape(n, m)).volumes
 
 
 def box(d, n):

@@ -100,7 +100,7 @@ def test_rounding_of_the_quick_way_is_within_its_bound():
 
 def test_integrals_against_linear_elements_are_those_of_quadratics():
     model, (side, _, _) = sides_of(*CASES[0], 1e-3)
-    meter = Meter(model, lambda v: v, lambda v: v, 3)
+    meter = Meter(model, lambda v: v, lambda v: v, lambda v: v, 3)
     quick = meter.against(side.source, side.nodal)
     own = side.nodal[model.cell_nodes]
     blur = 1e-14 * np.abs(own).max(axis=1)

@@ -125,7 +125,7 @@ def test_kernel_reproduces_caloric_polynomials(kind):
     total, off = np.zeros(3), np.zeros(3)
     G = gram(d)
     for a, b in pairwise(nodes):
-        w, _ = found.slab(a, b)
+        w = found.slab(a, b).omega
         tau, middle = b - a, 0.5 * (a + b)
         one = np.ones((len(V), len(pairs(d))))
         lin = np.stack([0.5 * (V[:, j, 0] + V[:, k, 0]) for j, k in pairs(d)], axis=1)
@@ -365,10 +365,11 @@ def test_friedrichs_constant_knows_the_diffusion():
 
 def test_what_is_not_proved_is_refused():
     for given, word in (
-        (dict(convection=["x"]), "convection"),
+        (dict(convection=["20*x"]), "convection"),
         (dict(reaction=-2.0), "reaction"),
         (dict(source=lambda X, t: X[:, 0]), "source"),
-        (dict(dirichlet={"left": 0.0}, neumann={"right": "t"}), "neumann"),
+        (dict(dirichlet={"left": 0.0}, neumann={"right": lambda X, t: t}), "neumann"),
+        (dict(diffusion="1 + x"), "diffusion must be a number"),
         (dict(dirichlet={}, neumann={"right": 1.0}), "neumann"),
     ):
         with pytest.raises(pp.InputError, match=word):

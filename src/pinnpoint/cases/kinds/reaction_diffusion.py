@@ -50,22 +50,9 @@ def read(table: Table) -> dict[str, Any]:
     return given | {"source": read_source(table)} | read_sides(table)
 
 
-def read_coefficients(table: Table) -> dict[str, Any]:
-    """Diffusion, reaction and source."""
-    diffusion = table.numbers("diffusion", "positive", 1.0)
-    return {"diffusion": diffusion, "reaction": _reaction(table), "source": table.expression("source", 0.0)}
-
-
 def read_sides(table: Table) -> dict[str, Any]:
     """Values and fluxes on boundary groups."""
     return {word: read_conditions(table.table(word)) for word in ("dirichlet", "neumann")}
-
-
-def _reaction(table: Table) -> Expression | Mapping[str, float]:
-    """A formula, or numbers for cell groups."""
-    if isinstance(table.data.get("reaction"), dict):
-        return table.numbers("reaction", "any")  # type: ignore[no-any-return]
-    return table.expression("reaction", 0.0)  # type: ignore[no-any-return]
 
 
 def require_numbers(spec: ScalarSpec) -> None:
@@ -82,11 +69,16 @@ def require_numbers(spec: ScalarSpec) -> None:
 
 def build(spec: ScalarSpec, mesh: Mesh, setting: Setting) -> fem.ReactionDiffusion:
     """The assembled problem."""
-    f, A, c, *sides = spec.coefficients
-    A, c = (given.on(mesh) if isinstance(given, CoefficientFile) else given for given in (A, c))
     more = {"convection": spec.convection, "robin": spec.robin, "periodic": spec.periodic}
     more |= {"geometry": setting.geometry}
-    return fem.ReactionDiffusion(mesh, f, A, c, *sides, **more, degree=spec.degree, quadrature=setting.quadrature)
+    return fem.ReactionDiffusion(mesh, *on_cells(spec, mesh), **more, degree=spec.degree, quadrature=setting.quadrature)
+
+
+def on_cells(spec: ScalarSpec, mesh: Mesh) -> tuple[Any, ...]:
+    """Source, diffusion, reaction and conditions, with coefficients from files as numbers on the cells."""
+    f, A, c, *sides = spec.coefficients
+    A, c = (given.on(mesh) if isinstance(given, CoefficientFile) else given for given in (A, c))
+    return f, A, c, *sides
 
 
 KEYS = ("diffusion", "reaction", "source", "dirichlet", "neumann")

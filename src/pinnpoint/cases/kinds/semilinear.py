@@ -8,7 +8,8 @@ from typing import Any
 from pinnpoint import fem
 from pinnpoint.base.errors import InputError
 from pinnpoint.cases.kinds.base import NONLINEAR, Kind, Setting
-from pinnpoint.cases.kinds.reaction_diffusion import KEYS, ScalarSpec, read_coefficients, read_sides
+from pinnpoint.cases.kinds.coefficients import read_diffusion, read_reaction, read_source
+from pinnpoint.cases.kinds.reaction_diffusion import KEYS, ScalarSpec, on_cells, read_sides
 from pinnpoint.cases.tables import Table
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.mesh import Mesh
@@ -24,7 +25,7 @@ class CubicSpec(ScalarSpec):
 
 def read(table: Table) -> dict[str, Any]:
     """Coefficients, λ or g, and conditions."""
-    coefficients = read_coefficients(table)
+    coefficients = {"diffusion": read_diffusion(table), "reaction": read_reaction(table), "source": read_source(table)}
     cubic, g = table.number("cubic", default=None), table.expression("g", None, variables=("u",))
     if cubic is None and g is None:
         raise InputError('problem.cubic: is missing; give λ of λu³, or a formula in u such as g = "sinh(u)"')
@@ -41,7 +42,8 @@ def read(table: Table) -> dict[str, Any]:
 def build(spec: CubicSpec, mesh: Mesh, setting: Setting) -> fem.Semilinear:
     """The assembled problem."""
     g = None if spec.g is None else fem.Reaction(spec.g)
-    return fem.Semilinear(mesh, spec.cubic, *spec.coefficients, degree=spec.degree, quadrature=setting.quadrature, g=g)
+    given = on_cells(spec, mesh)
+    return fem.Semilinear(mesh, spec.cubic, *given, degree=spec.degree, quadrature=setting.quadrature, g=g)
 
 
 KIND = Kind(

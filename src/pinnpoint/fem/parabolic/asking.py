@@ -15,6 +15,7 @@ from pinnpoint.fem.held import resolve
 from pinnpoint.fem.parabolic.queries import asked_since, asked_times, gaussians, moving
 from pinnpoint.fem.problem import LiftableElements
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.systems.evolution.grid import TimeGrid
 from pinnpoint.systems.evolution.stepper import Stepper
 from pinnpoint.systems.goals import Ball, Cells, Gaussian, Goal, Patch, Point, time_of
@@ -40,8 +41,18 @@ class MovingQueries(LiftableElements):
         def file(self) -> Any: ...  # noqa: D102
 
     @abstractmethod
-    def like(self, source: Any, initial: Any, dirichlet: Mapping[str, Any], reaction: Any = None) -> Self:
-        """The same numbers for coefficients with other data, without fluxes and drift, on the same mesh and slabs."""
+    def like(
+        self,
+        source: Any,
+        initial: Any,
+        dirichlet: Mapping[str, Any],
+        reaction: Any = None,
+        *,
+        mesh: Mesh | None = None,
+        neumann: Mapping[str, Any] | None = None,
+        robin: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """The same coefficients with other data, on the same mesh, perhaps with other groups, and the same slabs."""
 
     @property
     def held_all_around(self) -> bool:

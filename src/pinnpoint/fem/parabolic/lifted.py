@@ -1,8 +1,8 @@
 """A network of space and time kept as it is: the problem of what it leaves over, on the same mesh and slabs.
 
-With a smooth u_θ(x, t), e = u − u_θ solves the same equation with the source r = f − ∂_t u_θ + κΔu_θ − c u_θ, the
-initial values u₀ − u_θ(·, 0) and the Dirichlet data g − u_θ; all of these are data that enclose themselves. Its value
-is certified like any other, and u_θ's own value is added.
+With a smooth u_θ(x, t), e = u − u_θ solves the same equation with the source r = f − ∂_t u_θ + κΔu_θ − b·∇u_θ − c u_θ,
+the initial values u₀ − u_θ(·, 0), the Dirichlet data g − u_θ and the fluxes g − κ∂_n u_θ − αu_θ; all of these are data
+that enclose themselves. Its value is certified like any other, and u_θ's own value is added.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pinnpoint.certifiers.protocols import Certifier, Method
 from pinnpoint.certifiers.standing import Standing
 from pinnpoint.fem.extraction import Extraction
 from pinnpoint.fem.forecast import Forecast
-from pinnpoint.fem.lifted import AbstractLifted
+from pinnpoint.fem.lifted import AbstractLifted, natural_groups
 from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.fem.parabolic.data import variables
 from pinnpoint.fem.parabolic.storage import room_for
@@ -40,6 +40,7 @@ from pinnpoint.taylor.jets import ZERO, plus, times
 from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.taylor.networks import BLOCK
 from pinnpoint.taylor.simplices import enclose
+from pinnpoint.transfer.coefficients import Coefficient, modelled
 from pinnpoint.transfer.slabs.route import SlabRoute
 
 SECONDS = {1: 1.5e-4, 2: 6e-4, 3: 4e-3}
@@ -124,11 +125,13 @@ class _Swept:
     def _found(self) -> Vector:
         problem, source = self.problem, self.route.whole
         grid, model = problem.grid, self.route.model
+        fluxes = self.route.prescribed(grid)
 
         def load(slab: int) -> Vector:
             f, tau, rows = source.slab(slab), float(grid.lengths[slab]), []
+            g = [None] * grid.per_slab if fluxes is None else fluxes.slab(slab)[0]
             for r in range(grid.per_slab):
-                row = tau / (2 * r + 1) * model.vector(f.mode(r), None)
+                row = tau / (2 * r + 1) * model.vector(f.mode(r), g[r])
                 rows.append(row if r == 0 or slab >= grid.damped else 0.0 * row)
             return np.stack(rows)
 
@@ -179,18 +182,24 @@ def _require_plain(problem: MovingQueries) -> None:
         raise InputError(
             "lift: the source must be one formula for all cells; got a table of groups. Certify without it"
         )
-    kappa, c = model.diffusion, model.reaction
-    if model.coefficients is not None or np.ptp(kappa) != 0.0 or (c is not None and np.ptp(c) != 0.0):
+    kappa, c, made = model.diffusion, model.reaction, model.coefficients
+    if made is None:
+        plain = np.ptp(kappa) == 0.0 and (c is None or np.ptp(c) == 0.0)
+    else:
+        A = made.diffusion[0]
+        plain = len(made.diffusion) == 1 and not isinstance(A, tuple) and fixed(A) == (float(kappa[0]), 0.0)
+    if not plain:
         raise InputError(
-            "lift: in time the diffusion and the reaction must be numbers, the same on all cells, without convection; "
-            "certify without the lift"
+            "lift: in time the diffusion must be a number, and convection and reaction the same numbers or formulas on "
+            "all cells; certify without the lift"
         )
-    if not problem.held_all_around:
-        raise InputError(
-            "lift: in time Dirichlet conditions must hold all around, as the prediction's own flux would move; certify "
-            "without the lift"
-        )
-    for name, what in (("source", given["source"]), ("initial", given["initial"]), *given["dirichlet"].items()):
+    sides = [*given["neumann"].items(), *((group, g) for group, (_, g) in given["robin"].items())]
+    for name, what in (
+        ("source", given["source"]),
+        ("initial", given["initial"]),
+        *given["dirichlet"].items(),
+        *sides,
+    ):
         if not (enclosed(what) or fixed(what) is not None):
             raise InputError(f"{name}: with a lift it must be a number or a formula; certify without the lift")
 
@@ -198,12 +207,23 @@ def _require_plain(problem: MovingQueries) -> None:
 def lifted(problem: MovingQueries, prediction: Prediction) -> MovingLifted:
     """The problem of what a smooth prediction of space and time leaves over."""
     lift, given, model = lift_of(problem, prediction), problem.given, problem.stationary
-    kappa, c = float(model.diffusion[0]), 0.0 if model.reaction is None else float(model.reaction[0])
-    d = problem.mesh.dim
+    kappa, d = float(model.diffusion[0]), problem.mesh.dim
+    b: tuple[Coefficient, ...] | None = None
+    c: Coefficient = 0.0 if model.reaction is None else float(model.reaction[0])
+    if model.coefficients is not None:
+        _, b, c = model.coefficients.at(0)
+
+    def left_of(normal: Vector, g: Any) -> SmoothField:
+        return _field(lift, partial(_flux, lift, g, kappa, normal))
+
+    mesh, fluxes, robin = natural_groups(problem.mesh, model.held, given, lift, left_of)
     rest = problem.like(
-        _field(lift, partial(_residual, lift, given["source"], kappa, c, d), given["source"]),
+        _field(lift, partial(_residual, lift, given["source"], kappa, b, c, d), given["source"]),
         _field(lift, partial(_start, lift, given["initial"])),
         {group: _field(lift, partial(_gap, lift, g)) for group, g in given["dirichlet"].items()},
+        mesh=mesh,
+        neumann=fluxes,
+        robin=robin,
     )
     return MovingLifted(problem, rest, lift)
 
@@ -219,13 +239,24 @@ def _field(lift: Lift, model: Any, terms: Any = 0.0) -> SmoothField:
     return SmoothField(model, BLOCK if isinstance(lift.prediction, MLP) else CHUNK, terms)
 
 
-def _residual(lift: Lift, f: Any, kappa: float, c: float, d: int, X: list[TaylorModel]) -> TaylorModel:
-    """F − ∂_t u + κΔu − c u from models of the coordinates, time last."""
+def _flux(lift: Lift, g: Any, kappa: float, n: Vector, X: list[TaylorModel]) -> TaylorModel:
+    """G − κ n·∇u for a normal along an axis, from models of the coordinates, time last."""
+    axis = int(np.argmax(np.abs(n)))
+    slope = lift.jet(X, (axis,)).gradient[0]
+    return plus(model_at(g, X), -times(constant(kappa * float(n[axis])), slope))  # slabs.md, step 6c
+
+
+def _residual(
+    lift: Lift, f: Any, kappa: float, b: tuple[Coefficient, ...] | None, c: Coefficient, d: int, X: list[TaylorModel]
+) -> TaylorModel:
+    """F − ∂_t u + κΔu − b·∇u − c u from models of the coordinates, time last."""
     jet = lift.jet(X, tuple(range(d)))
     left = plus(model_at(f, X), jet.laplacian if kappa == 1.0 else times(constant(kappa), jet.laplacian))
     rate = lift.jet(X, (d,)).gradient[0]
     left = left if rate is ZERO else left - rate
-    return left if c == 0.0 else left - constant(c) * jet.value  # slabs.md, step 6a
+    for v, slope in zip(b or (), jet.gradient, strict=False):
+        left = plus(left, -times(modelled(v, X[:d]), slope))
+    return left if c == 0.0 else left - modelled(c, X[:d]) * jet.value  # slabs.md, step 6a
 
 
 def _start(lift: Lift, u0: Any, X: list[TaylorModel]) -> TaylorModel:

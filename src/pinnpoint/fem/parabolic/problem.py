@@ -43,11 +43,10 @@ from pinnpoint.fem.extraction import Extraction
 from pinnpoint.fem.held import prescribed, resolve
 from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.fem.parabolic.data import in_time, initial_data, moving_robin, moving_sides, steady, table_at
-from pinnpoint.fem.parabolic.drift import without_drift
 from pinnpoint.fem.parabolic.extraction import as_moving, extract_moving
 from pinnpoint.fem.parabolic.lifted import MovingForecast, MovingLifted, cost, lift_of, lifted
 from pinnpoint.fem.parabolic.loads import TimeLoads
-from pinnpoint.fem.parabolic.queries import TIMES, over_time, times_of
+from pinnpoint.fem.parabolic.queries import TIMES, over_time, places_of, times_of
 from pinnpoint.fem.parabolic.storage import require_blocks, require_states, room_for
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.fem.sources import by_groups
@@ -66,6 +65,7 @@ from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.spaces import AdmissibleSpace
 from pinnpoint.systems.targets import DOMAINS, MESH
+from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.slabs.route import SlabRoute
 
 COEFFICIENTS = ("diffusion", "reaction", "convection")
@@ -361,7 +361,8 @@ class Parabolic(MovingQueries):
         """The same intervals with what they are of, and notes on the mesh."""
         of = DOMAINS[self.mesh.dim] if certificate.target == "continuous" else MESH
         notes = (*unjoined_notes(self.mesh), *over_time(queries), *certificate.evidence.remarks)
-        return replace(certificate, interval_of=of, notes=notes)
+        at, times = places_of(queries)
+        return replace(certificate, interval_of=of, notes=notes, points=at, times=times)
 
     def require_transfer(self) -> None:
         """Refuse data for which no transfer to the PDE's own solution is proved."""
@@ -370,13 +371,9 @@ class Parabolic(MovingQueries):
     def transfer(self, queries: Queries, tolerance: Limits = None, budget: int | None = None) -> Route:
         """The proved way to these queries' values of the PDE's own solution."""
         self.require_transfer()
-        if self.given.get("convection") is not None:
-            return without_drift(self, queries, budget)
         topology = self.stationary.topology
         model = self.stationary.continuum(topology, budget)
         fluxes = [*self.given["neumann"].items(), *((group, g) for group, (_, g) in self.given["robin"].items())]
-        if any(not steady(g) for _, g in fluxes):
-            raise InputError("neumann, robin: fluxes must not depend on time; say target='discrete'")
         model = replace(model, neumann=[(topology.facet_numbers(self.mesh.facets(group)), g) for group, g in fluxes])
         parts = resolve(self.mesh, self.given["dirichlet"], 1, "dirichlet")
         dirichlet = [(topology.facet_numbers(part.facets), part.given[0]) for part in parts.parts]
@@ -384,7 +381,26 @@ class Parabolic(MovingQueries):
             (np.arange(len(self.mesh.cells))[cells], f) for _, f, cells in by_groups(self.given["source"], self.mesh)
         ]
         given = self.given["initial"], dirichlet, queries
-        return SlabRoute(model, self.stepper, self.states, sources, *given, self.stationary.cell_numbers)
+        return SlabRoute(
+            model, self.stepper, self.states, sources, *given, self.stationary.cell_numbers, self._energy(model)
+        )
+
+    def _energy(self, model: Continuum) -> Any:
+        """The matrix of the energy in which errors are measured, where it is not K."""
+        if model.medium is None:
+            return None
+        given = self.given
+        return ReactionDiffusion(
+            self.mesh,
+            0.0,
+            given["diffusion"],
+            model.reaction,
+            dict.fromkeys(given["dirichlet"], 0.0),
+            robin={group: (alpha, 0.0) for group, (alpha, _) in given["robin"].items()},
+            degree=self.degree,
+            quadrature=self.quadrature,
+            floating=True,
+        ).A
 
     def prepared(self, method: Method, route: Route) -> Certifier:
         """The certifier of a route that stands on its own: it sweeps by itself."""
@@ -430,15 +446,28 @@ class Parabolic(MovingQueries):
         U = self.grid.at(halves.levels) @ given.reshape(self.grid.levels.size, -1)
         return np.ascontiguousarray(refiner.prolong(np.ascontiguousarray(U.T)).T)
 
-    def like(self, source: Any, initial: Any, dirichlet: Mapping[str, Any], reaction: Any = None) -> Self:
-        """The same numbers for coefficients with other data, without fluxes and drift, on the same mesh and slabs."""
+    def like(
+        self,
+        source: Any,
+        initial: Any,
+        dirichlet: Mapping[str, Any],
+        reaction: Any = None,
+        *,
+        mesh: Mesh | None = None,
+        neumann: Mapping[str, Any] | None = None,
+        robin: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """The same coefficients with other data, on the same mesh, perhaps with other groups, and the same slabs."""
         return type(self)(
-            self.mesh,
+            self.mesh if mesh is None else mesh,
             source,
             initial,
             self.given["diffusion"],
             self.given["reaction"] if reaction is None else reaction,
             dirichlet,
+            neumann,
+            convection=self.given.get("convection"),
+            robin=robin,
             nodes=self.grid.nodes,
             scheme=self.grid.scheme,
             damped=self.grid.damped,

@@ -92,6 +92,16 @@ def moving(found: Queries, grid: TimeGrid, times: Vector, since: Vector | None =
     )
 
 
+def places_of(queries: Queries) -> tuple[Vector | None, Vector | None]:
+    """Points and times of queries, not a number where one has none, and nothing where none has."""
+    goals = [goal if isinstance(goal, Point | Ball | Gaussian) else None for goal in queries.goals]
+    dim = max((len(goal.at) for goal in goals if goal is not None), default=0)
+    at = np.array([[np.nan] * dim if goal is None else goal.at for goal in goals], dtype=np.float64)
+    each = [None if goal is None else time_of(goal) for goal in queries.goals]
+    times = np.array([np.nan if t is None else t for t in each], dtype=np.float64)
+    return at if dim else None, None if np.isnan(times).all() else times
+
+
 def over_time(queries: Queries) -> tuple[str, ...]:
     """Which queries are averages over time, in words."""
     said = [

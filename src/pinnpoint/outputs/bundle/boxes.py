@@ -15,16 +15,15 @@ from pinnpoint.boxes.certificates import UNBOUNDED
 from pinnpoint.boxes.equation import NAMES, Equation
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.json import identified
+from pinnpoint.certifiers.protocols import SelfCertifying
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.networks.mlp import MLP
 from pinnpoint.outputs.bundle.continuous import kept
-from pinnpoint.outputs.bundle.document import text
+from pinnpoint.outputs.bundle.document import FOLLOWED, text
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.systems.goals import Point
 from pinnpoint.systems.queries import Queries
 
-FOLLOWED = {"sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "atan"}
-"""Functions that the checker has models of."""
 LEFT_OUT = "the largest error, which was asked for as well, is no part of this bundle: it is about the points alone"
 ACTIVATIONS = ("tanh", "sin", "sigmoid", "silu")
 
@@ -82,9 +81,13 @@ def of_points(certificate: Certificate, queries: Queries, **header: Any) -> dict
 
 
 def write_box(
-    folder: Path, certificate: Certificate, box: Box, prediction: Any, queries: Queries, **header: Any
+    folder: Path, certificate: Certificate, box: SelfCertifying, prediction: Any, queries: Queries, **header: Any
 ) -> Path:
     """Write the bundle of a box's points, or refuse what the checker cannot prove again; `header`: title, units."""
+    if not isinstance(box, Box):
+        raise InputError(
+            "problem: of what needs no mesh only pinnpoint.Box has bundles; keep certificate.to_json(path)"
+        )
     lift = box.equation.lift_of(prediction)
     against = obstacle(box, lift, queries)
     if against:

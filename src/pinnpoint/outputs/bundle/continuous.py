@@ -24,8 +24,10 @@ from pinnpoint.transfer.equilibrated import Equilibrated
 from pinnpoint.transfer.equilibrated import Witness as EquilibratedWitness
 from pinnpoint.transfer.facets import FacetLoad
 from pinnpoint.transfer.monotone import Monotone
-from pinnpoint.transfer.reactions import CubicTerm
+from pinnpoint.transfer.monotone import Witness as NonlinearWitness
+from pinnpoint.transfer.reactions import CubicTerm, ReactionTerm
 from pinnpoint.transfer.regional import Regional
+from pinnpoint.transfer.space_lift import SpaceLift
 
 
 def continuous(
@@ -82,6 +84,8 @@ def continuous(
         said.append(about)
     turned = route.indefinite if isinstance(route, Equilibrated) else None
     about = medium(out, model) if turned is None else {"spectrum": turned.witness}
+    if isinstance(term, ReactionTerm):
+        about = {"reaction": _reaction(out, witness, term)}
     return (
         about
         | bent(out, problem)
@@ -98,11 +102,26 @@ def continuous(
     )
 
 
+def _reaction(out: Writer, witness: NonlinearWitness, term: ReactionTerm) -> dict[str, Any]:
+    """The reaction, its slopes on cells and what they leave of it."""
+    state = witness.state
+    left = term.left(witness.route.model, witness.route.norms, state.nodal, state.energy)
+    out.array("reaction/slope", left.slopes)
+    out.array("reaction/off", left.off)
+    density(out, "reaction/g", state.cube)
+    ends = [left.low, left.high] if np.isfinite(left.high - left.low) else None
+    return {"g": term.g.g.text.strip(), "range": ends, "bend": left.bend}
+
+
 def _raised(out: Writer, witness: Any) -> dict[str, Any] | None:
     """The lift of the Dirichlet data that some intervals rest on."""
     lift = witness.data_lift() if isinstance(witness, EquilibratedWitness) and witness.lifted else None
     if lift is None:
         return None
+    if isinstance(lift, SpaceLift):
+        out.array("raised/edges", lift.edge_modes)
+        out.array("raised/faces", lift.face_modes)
+        return {"ends": lift.ends}
     order = np.argsort(lift.facets, kind="stable")
     out.array("raised/value", np.ascontiguousarray(lift.value[:, order].T))
     out.array("raised/slope", np.ascontiguousarray(lift.slope[:, order].T))

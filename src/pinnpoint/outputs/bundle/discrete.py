@@ -20,6 +20,7 @@ from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.mesh.gluing import Gluing
 from pinnpoint.mesh.quadrature import rule
 from pinnpoint.outputs.bundle.files import Writer
+from pinnpoint.outputs.bundle.paths import paths
 from pinnpoint.rounding.arithmetic import UNIT
 from pinnpoint.rounding.coercivity import equilibration, lu_defect, scaled, symmetric_part, verify_coercivity, z_part
 from pinnpoint.rounding.stepped import Stepped
@@ -33,6 +34,7 @@ from pinnpoint.systems.goals import Cells, CellStrain, CellStress, CellStressAlo
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.semilinear.cubic import CubicSystem
+from pinnpoint.systems.semilinear.reaction import ReactionSystem
 
 SAFETY = 1e-6
 """Stored coercivity bounds are this much smaller than computed ones, so that another rounding also proves them."""
@@ -75,6 +77,9 @@ def system(out: Writer, problem: Any, queries: Queries) -> dict[str, Any]:
     out.array("system/constants", queries.constants)
     if isinstance(system, CubicSystem):
         out.array("system/cubic", system.w)
+    if isinstance(system, ReactionSystem):
+        out.array("system/shapes", system.phi)
+        out.array("system/weights", system.v)
     return {
         "components": problem.components if on_mesh else 1,
         "degree": problem.degree if on_mesh else 1,
@@ -117,11 +122,12 @@ def _defined(out: Writer, problem: Any) -> None:
             out.array(f"system/{word}", per_cell(word, given, problem.mesh))
 
 
-def linear(out: Writer, system: LinearSystem, queries: Queries, evidence: Evidence) -> dict[str, Any]:
+def linear(out: Writer, problem: Any, queries: Queries, evidence: Evidence) -> dict[str, Any]:
     """A solved state, Green vectors and a coercivity witness; they prove any linear method's claim.
 
     A state that is a ball, a pair of floats, is taken as it is.
     """
+    system: LinearSystem = problem.system if isinstance(problem, Problem) else problem
     free, solver, green, positive = system.space.free, evidence.solver, evidence.green, evidence.positive
     assert free is not None
     state, coercivity = evidence.state, evidence.coercivity
@@ -139,13 +145,15 @@ def linear(out: Writer, system: LinearSystem, queries: Queries, evidence: Eviden
         green = answer(solver.solve_transposed, np.ascontiguousarray(queries.L[:, free].toarray().T)).T
     out.array("witness/green", green)
     if B is None:
-        return {"coercivity": {"how": "declared", "alpha": coercivity}}
+        assert coercivity is not None
+        found = paths(out, problem, coercivity)
+        return {"coercivity": {"how": "declared", "alpha": coercivity} if found is None else found}
     steps = _by_steps(system)
     if steps is not None:
         return {"coercivity": stepped(out, steps)}
     if positive is None and z_part(B)[1] > 0.0:
         _require_room(system, B)
-    return {"coercivity": _coercive(out, B, solver, positive)}
+    return {"coercivity": coercive(out, B, solver, positive)}
 
 
 def _by_steps(system: LinearSystem) -> Stepped | None:
@@ -176,7 +184,7 @@ def stepped(out: Writer, steps: Stepped) -> dict[str, Any]:
     out.sparse("steps/k", K)
     out.array("steps/lengths", grid.lengths)
     S = sp.csr_array(K + grows * M)
-    mass, floor = (_coercive(_Renamed(out, name), B, factorize(B)) for name, B in (("mass", M), ("floor", S)))
+    mass, floor = (coercive(_Renamed(out, name), B, factorize(B)) for name, B in (("mass", M), ("floor", S)))
     again = step_weights(grid, grows, 2.0 * made.sizes[0], 2.0 * made.sizes[1])
     lengths = [float(np.linalg.norm(w)) for w in again]
     alpha = 0.5 * mass["alpha"] / (float(steps.scale.max()) ** 2 * lengths[0] * lengths[1])
@@ -249,10 +257,10 @@ def cubic(out: Writer, system: CubicSystem, queries: Any, U: Vector, polish: int
     out.array("witness/state", system.space.vector_of(y))
     out.array("witness/green", q)
     B = sp.csr_array(system.A[free][:, free])
-    return {"coercivity": _coercive(out, B, factorize(B))}
+    return {"coercivity": coercive(out, B, factorize(B))}
 
 
-def _coercive(out: Writer | _Renamed, B: Any, solver: Solver, positive: Vector | None = None) -> dict[str, Any]:
+def coercive(out: Writer | _Renamed, B: Any, solver: Solver, positive: Vector | None = None) -> dict[str, Any]:
     """α and D with (B + Bᵀ)/2 ⪰ αD⁻²: a vector w of an M-matrix, or a shift to factorise at."""
     S = symmetric_part(B).S
     D = equilibration(S)

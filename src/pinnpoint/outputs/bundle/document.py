@@ -20,6 +20,7 @@ from pinnpoint.fem.lifted import AbstractLifted
 from pinnpoint.fem.loads import Load
 from pinnpoint.fem.problem import FiniteElements
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
+from pinnpoint.fem.semilinear import Semilinear
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.bent.shapes import said as curve
 from pinnpoint.outputs.bundle.curved import bending_of
@@ -51,6 +52,8 @@ from pinnpoint.systems.goals import (
 from pinnpoint.systems.queries import Queries
 
 AXES = ("x", "y", "z")
+FOLLOWED = {"sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "atan"}
+"""Functions that the checker has models of."""
 KINDS: dict[type, str] = {
     Point: "point",
     Ball: "ball",
@@ -258,6 +261,8 @@ def _case(
         data["robin"] = {group: [text(what) for what in pair] for group, pair in given["robin"].items()}
     if "periodic" in given:
         data["periodic"] = dict(given["periodic"])
+    if isinstance(problem, Semilinear) and problem.g is not None:
+        data["g"] = text(problem.g.g)
     base = problem.base if isinstance(problem, AbstractLifted) else problem
     if certificate.target == "continuous" and isinstance(base, ElasticQueries):
         data = _elastic(base)

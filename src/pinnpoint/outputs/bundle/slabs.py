@@ -14,9 +14,9 @@ from pinnpoint.base.machine import free_memory
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.json import identified
 from pinnpoint.fem.parabolic.asking import MovingQueries
-from pinnpoint.outputs.bundle.boxes import FOLLOWED
+from pinnpoint.fem.parabolic.data import steady
 from pinnpoint.outputs.bundle.continuous import sides_of, store_load
-from pinnpoint.outputs.bundle.document import Document, text
+from pinnpoint.outputs.bundle.document import FOLLOWED, Document, text
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.systems.goals import Ball, Cells, Gaussian, Goal, Point, since_of, time_of
 from pinnpoint.systems.queries import Queries
@@ -30,11 +30,20 @@ KINKS = {"abs", "min", "max", "asin", "acos"}
 def moving_obstacle(certificate: Certificate, problem: MovingQueries, queries: Queries) -> str:
     """Why the checker cannot prove the intervals of a solution in time; empty where it can."""
     given, route = problem.given, certificate.evidence.witness
-    moved = certificate.narrowing is not None or given.get("convection") is not None
-    if moved or not isinstance(route, SlabRoute):
-        return "problem: in time, lifted predictions and drift have no witnesses for the checker; keep certificate.json"
-    if problem.mesh.dim == 3:
-        return "problem: in time the checker follows one and two dimensions; keep certificate.json"
+    moved = certificate.narrowing is not None or not isinstance(route, SlabRoute)
+    if moved or route.model.medium is not None:
+        return (
+            "problem: in time, lifted predictions, convection and coefficients that vary inside cells have no "
+            "witnesses for the checker; keep certificate.json"
+        )
+    if not all(steady(g) for _, g in route.model.neumann):
+        return "neumann, robin: in time the checker follows fluxes that do not move; keep certificate.json"
+    moves = not all(steady(g) for g in given["dirichlet"].values())
+    if problem.mesh.dim == 3 and (moves or not all(isinstance(goal, Cells) for goal in queries.goals)):
+        return (
+            "problem: in time and space the checker follows averages over cells, with boundary values that do not "
+            "move; keep certificate.json"
+        )
     if not np.isfinite(certificate.radius).all():
         return "certificate: an interval is unbounded; leave out that query"
     if any(isinstance(goal, Ball) for goal in queries.goals):

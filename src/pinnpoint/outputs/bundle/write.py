@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +14,6 @@ import numpy as np
 from pinnpoint.base.arrays import Vector, vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
-from pinnpoint.boxes.box import Box
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.settled import known_extremes
@@ -25,14 +25,15 @@ from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.fem.solids import solid_of
 from pinnpoint.formulas.expressions import Expression
+from pinnpoint.formulas.signs import bounds
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.outputs.bundle import discrete
-from pinnpoint.outputs.bundle.boxes import write_box
 from pinnpoint.outputs.bundle.continuous import continuous
 from pinnpoint.outputs.bundle.curved import curved_obstacle
 from pinnpoint.outputs.bundle.document import Document, text, wordless
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.outputs.bundle.moving import as_system
+from pinnpoint.outputs.bundle.reduced import is_reduced, reduced, reduced_obstacle
 from pinnpoint.outputs.bundle.slabs import moving_obstacle, write_slabs
 from pinnpoint.outputs.bundle.solid import solid, solid_obstacle
 from pinnpoint.outputs.bundle.varied import varied_obstacle
@@ -40,10 +41,14 @@ from pinnpoint.systems.goals import Compliance
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.semilinear.cubic import CubicSystem
+from pinnpoint.systems.semilinear.reaction import ReactionSystem
+from pinnpoint.taylor.inputs import fixed
 from pinnpoint.transfer.elastic.route import Witness
 from pinnpoint.transfer.equilibrated import Witness as Fluxes
 from pinnpoint.transfer.monotone import Witness as Nonlinear
 from pinnpoint.transfer.norms import faces_of
+from pinnpoint.transfer.reactions import ReactionTerm
+from pinnpoint.transfer.regional import Regional
 
 MOST_NAME = 1000
 """Characters of a query's name, for the checker."""
@@ -75,8 +80,8 @@ def write_bundle(
 ) -> Path:
     """Write everything that makes a certificate true into a new folder, for ``pinnpoint verify``.
 
-    For finite-element problems, and for systems whose spaces fix entries (or none), with any of the methods. Systems
-    with general Z, least squares and reactions other than a cubic with λ ≥ 0 are refused.
+    For finite-element problems and for systems, least squares and those with a general Z too, with any of the methods.
+    Of the discrete target reactions other than a cubic with λ ≥ 0 are refused.
 
     Parameters
     ----------
@@ -86,7 +91,7 @@ def write_bundle(
         Of the method, where the checker needs them: probes, delta and seed of `Randomized`.
     evidence
         What is at hand: the solver, Green vectors, a state that was solved for, what proves coercivity (a bound that
-        was proved at linear cost is taken by the checker as declared, and it says so).
+        was proved at linear cost is proved again from a tree of cells; of quadratic elements it is declared).
     document
         The content of certificate.json, and the resolved case; made from the other arguments by default.
     partial
@@ -95,7 +100,7 @@ def write_bundle(
         The writer of this folder, where Green vectors are being written already.
     """
     moving = _in_time(certificate, problem, queries)
-    if isinstance(problem, Box) or (moving is not None and not (moving and partial)):
+    if isinstance(problem, SelfCertifying) or (moving is not None and not (moving and partial)):
         return _alone(Path(folder), certificate, problem, prediction, queries, document)
     certificate, problem, prediction, queries = _as_stored(certificate, problem, prediction, queries)
     system = _system(problem)
@@ -126,7 +131,9 @@ def _alone(
     folder: Path, certificate: Certificate, problem: Any, prediction: Any, queries: Queries, document: Document | None
 ) -> Path:
     """What has no system: boxes, and the PDE's own solution in time."""
-    if isinstance(problem, Box):
+    if isinstance(problem, SelfCertifying):
+        from pinnpoint.outputs.bundle.boxes import write_box  # with all that boxes need
+
         return write_box(folder, certificate, problem, prediction, queries)
     return write_slabs(folder, certificate, problem, queries, document)
 
@@ -168,10 +175,6 @@ def _as_stored(
 
 def _as_certified(certificate: Certificate, problem: Any, prediction: Any) -> Any:
     """The problem that the certificate is of: where its prediction was lifted, the one of what that leaves."""
-    if isinstance(problem, SelfCertifying):
-        raise InputError(
-            "problem: of what needs no mesh only pinnpoint.Box has bundles; keep certificate.to_json(path)"
-        )
     if certificate.narrowing is None or isinstance(problem, AbstractLifted):
         return problem
     if not isinstance(problem, Liftable):
@@ -247,6 +250,8 @@ class Claimed:
             "method": certificate.method,
             "radius_terms": list(certificate.radius_terms),
         }
+        if is_reduced(system):
+            return proof | reduced(out, system, queries, self.U)
         proof |= out.late(SYSTEM, lambda: discrete.system(out, problem, queries))
         out.array("system/u", self.U)
         if certificate.target == "continuous":
@@ -256,7 +261,7 @@ class Claimed:
                 return proof | solid(out, witness, problem, queries)
             return proof | continuous(out, witness, problem, queries, extremes, self.U)
         if isinstance(system, LinearSystem):
-            return proof | discrete.linear(out, system, queries, self.evidence)
+            return proof | discrete.linear(out, problem, queries, self.evidence)
         return proof | discrete.cubic(out, system, queries, self.U, certificate.evidence.polish)
 
 
@@ -293,23 +298,37 @@ def dropped(certificate: Certificate, problem: Any, prediction: Any) -> str:
 
 def obstacle(certificate: Certificate, system: Any) -> str:
     """Why the checker cannot prove a certificate; empty where it can."""
-    if not isinstance(system, LinearSystem) and not (isinstance(system, CubicSystem) and system.monotone):
-        return "problem: bundles are for linear systems and for cubic reactions with λ ≥ 0"
-    if system.space.free is None or system.A.shape != (system.space.N, system.space.N):
+    cubic = isinstance(system, CubicSystem) and system.monotone
+    general = isinstance(system, ReactionSystem) and certificate.target == "continuous"
+    if not isinstance(system, LinearSystem) and not cubic and not general:
         return (
-            "problem: bundles are for square systems whose space fixes entries, AdmissibleSpace.dirichlet, or none; "
-            "got a general Z or more rows than unknowns"
+            "problem: bundles are for linear systems, for cubic reactions with λ ≥ 0 and, with the continuous target, "
+            "for other reactions that are formulas"
         )
+    if isinstance(system, CubicSystem) and system.space.free is None:
+        return "problem: bundles of cubic reactions are for spaces that fix entries, AdmissibleSpace.dirichlet, or none"
+    if is_reduced(system) and reduced_obstacle(certificate, system):
+        return reduced_obstacle(certificate, system)
     if certificate.target == "continuous" and certificate.evidence.witness is None:
         return (
             "certificate: its transfer leaves no witnesses; bundles of the continuous target are for the problem's own "
             "transfer, certify(problem, …, target='continuous')"
         )
     witness = certificate.evidence.witness
+    if certificate.target == "continuous" and isinstance(witness, Fluxes) and witness.route.model.seam is not None:
+        return "lift: bundles of lifts beside periodic pairs are not written; certify without the lift"
+    if certificate.target == "continuous" and isinstance(witness, Fluxes) and witness.route.indefinite is not None:
+        other = witness.route.model.exchange is not None or witness.route.model.gluing is not None
+        if other:
+            return "problem: bundles of reactions below zero are not written beside Robin groups and periodic pairs"
     if certificate.target == "continuous" and isinstance(witness, Fluxes) and varied_obstacle(witness):
         return varied_obstacle(witness)
     if certificate.target == "continuous" and isinstance(witness, Nonlinear) and not checked(witness.route):
-        return "problem: bundles of cubic reactions are for c ≥ 0, and for boxes or Dirichlet data all around"
+        return (
+            "problem: bundles of reactions are for numbers κ and c ≥ 0 on cells and g′ ≥ 0, for boxes or Dirichlet "
+            "data all around, and of other reactions than cubic ones for fluxes that are numbers, or a g″ that is "
+            "bounded on the real line"
+        )
     if solid_obstacle(certificate):
         return solid_obstacle(certificate)
     if max(map(len, certificate.names)) > MOST_NAME:
@@ -320,6 +339,14 @@ def obstacle(certificate: Certificate, system: Any) -> str:
 
 
 def checked(route: Any) -> bool:
-    """Whether the checker knows the norms that a nonlinear transfer uses."""
-    norms, model = route.norms, route.model
-    return bool(norms.fall == 0.0 and (norms.vanishing or model.d == 1 or faces_of(model) is not None))
+    """Whether the checker knows the norms and the range that a nonlinear transfer uses."""
+    norms, model, term = route.norms, route.model, route.term
+    known = bool(
+        model.medium is None and norms.fall == 0.0 and (norms.vanishing or model.d == 1 or faces_of(model) is not None)
+    )
+    if not isinstance(term, ReactionTerm):
+        return known
+    whole = bounds(term.g.second)
+    flat = whole is not None and all(math.isfinite(x) for x in whole)
+    plain = all(fixed(given) is not None for _, given in model.neumann)
+    return known and (model.d == 1 or flat or plain) and not isinstance(model.source, Regional)

@@ -37,6 +37,8 @@ from pinnpoint.transfer.geometry import Shapes
 
 SWEEPS = 3
 """How often chords are told the stress along the arc."""
+COARSE = 8.0
+"""Degrees that a facet at a curve turns by, above which intervals are wide: half a percent of Lamé's displacements."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +125,18 @@ class Rounded(Elastic):
         center = np.array([f.center for f in found])
         proved = solid.load.proved and all(J.proved for J in self.goals)
         return TransferBound(with_reserve(terms), self._claims(), details, None, center, proved, evidence)
+
+    def _remarks(self, radius: Vector, gap: Gap) -> tuple[str, ...]:
+        """Also that facets at curves are long for narrow intervals."""
+        said = super()._remarks(radius, gap)
+        turn = float(np.rad2deg(2.0 * np.abs(self.arcs.shape[:, 0]).max()))  # eight times sagitta over length
+        if turn <= COARSE:
+            return said
+        return (
+            *said,
+            f"curved sides turn by up to {turn:.0f}° a facet: what stresses leave of their tractions makes intervals "
+            f"wide there; refine the mesh to about {COARSE:.0f}° a facet, or say tolerance",
+        )
 
     # sides
 
@@ -225,8 +239,8 @@ class Rounded(Elastic):
             and np.isin(cells, np.arange(len(self.solid.mu)) if S.weight.cells is None else S.weight.cells).any()
         ):
             raise InputError(
-                "query: averages of stresses over cells at curved sides, and temperatures, have no proved transfer; "
-                "ask for cells that keep away from them"
+                "query: averages of stresses over cells at curved sides have no proved transfer; ask for cells that "
+                "keep away from them"
             )
 
     def _on_cells(self, state: Vector) -> Strains:

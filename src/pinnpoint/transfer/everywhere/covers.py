@@ -7,8 +7,9 @@ from itertools import product
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Mask, Vector
 from pinnpoint.base.brief import brief
+from pinnpoint.mesh.gluing import axes_of
 from pinnpoint.transfer.continuum import Continuum
 
 
@@ -26,7 +27,7 @@ class Cover:
         Translations (n, d), the first of which is zero.
     """
 
-    axes: Vector
+    axes: Mask
     least: float
     shifts: Vector
 
@@ -40,22 +41,10 @@ def cover(model: Continuum) -> Cover | str:
     translates by whole periods do not overlap, and their union is a domain with a flat metric (robin.md, step 7f).
     """
     assert model.gluing is not None
-    X, one, two = model.points, model.gluing.first, model.gluing.second
-    low, high = X.min(axis=0), X.max(axis=0)
-    glued, done = np.zeros(model.d, dtype=bool), np.zeros(len(one), dtype=bool)
-    for axis in range(model.d):
-        a, b = X[one], X[two]
-        ends = [np.all(P[:, :, axis] == end[axis], axis=1) for P, end in ((a, low), (b, high), (a, high), (b, low))]
-        here = (ends[0] & ends[1]) | (ends[2] & ends[3])
-        rest = np.arange(model.d) != axis
-        done |= here & np.all(a[:, :, rest] == b[:, :, rest], axis=(1, 2))
-        glued[axis] = bool(here.any())
-    if not done.all():
-        k = int(np.argmin(done))
-        return (
-            f"periodic pairs must be exact translates along an axis that bound the domain; the facet at "
-            f"{X[one[k]].mean(axis=0).tolist()} is glued to that at {X[two[k]].mean(axis=0).tolist()}"
-        )
+    glued = axes_of(model.points, model.gluing)
+    if isinstance(glued, str):
+        return glued
+    low, high = model.points.min(axis=0), model.points.max(axis=0)
     # robin.md, step 7f
     period = np.where(glued, high - low, 0.0)
     steps = [(0.0, -p, p) if p > 0.0 else (0.0,) for p in period.tolist()]

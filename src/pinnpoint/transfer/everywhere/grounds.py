@@ -20,6 +20,16 @@ def require_grounds(model: Continuum, name: str, *, solved: bool, pointwise: boo
         Whether values are asked for, and not norms of the error alone.
     """
     given = model.coefficients
+    if model.seam is not None:
+        raise InputError(
+            f"query '{name}': of a lift beside periodic pairs only values, averages and fluxes are proved: slopes that "
+            "jump at the pairs load them, and no bound everywhere or in the mean counts that. Certify without the lift"
+        )
+    if float(model.reaction.min()) < 0.0 and (model.exchange is not None or model.gluing is not None):
+        raise InputError(
+            f"query '{name}': bounds everywhere and in the mean are not proved for reactions below zero beside Robin "
+            "groups or periodic pairs; ask for points, averages or fluxes"
+        )
     if model.gluing is not None and (pointwise or not solved):
         _require_cover(model, name, solved=solved)
     if given is not None and len(given.diffusion) > 1 and not solved and model.stretch is None:

@@ -12,6 +12,8 @@ from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.extremes import Found
 from pinnpoint.rounding.arithmetic import at_most, down, gamma, norm_up, sum_up, up
 from pinnpoint.taylor.bernstein import pairs
+from pinnpoint.taylor.simplices import density
+from pinnpoint.taylor.suprema import supremum
 from pinnpoint.transfer.anchors import DIRICHLET
 from pinnpoint.transfer.cells import COUNT, State, mean_product
 from pinnpoint.transfer.continuum import Continuum
@@ -22,7 +24,9 @@ from pinnpoint.transfer.gaps import extension_energy, is_met
 from pinnpoint.transfer.geometry import Shapes
 from pinnpoint.transfer.indefinite import Indefinite
 from pinnpoint.transfer.medium import Medium
+from pinnpoint.transfer.products import LOOSE, multiplied, projected
 from pinnpoint.transfer.separation import first_eigenvalue
+from pinnpoint.transfer.stretch import DEPTH, FINE
 from pinnpoint.transfer.varied_gaps import size_on
 
 ROUNDING = 1e-12
@@ -33,11 +37,13 @@ def mean_length(setting: Setting, mismatch: tuple[float, bool], given: Vector | 
     """An interval of ‖u − v‖₂ for a prediction v by its values at the nodes; None for v = 0."""
     model = setting.model
     error = l2_error(setting)
-    extent = up(math.sqrt(sum_up(up(model.topology.volumes * (1.0 + model.anchors.slack), 4))))
+    stretch = _stretched(model)
+    extent = up(math.sqrt(sum_up(up(stretch * model.topology.volumes * (1.0 + model.anchors.slack), 4))))
     missed = float(up(mismatch[0] * extent)) if mismatch[0] else 0.0
     apart = distance(setting, given, energy=False)
     if setting.lengths is not None:
-        return _around(setting, *apart, float(up(setting.lengths[0] + missed)), mismatch, "energy")  # band.md, step 8c
+        own = math.sqrt(float(stretch.max())) * setting.lengths[0]  # curved.md, step 1h
+        return _around(setting, *apart, float(up(own + missed)), mismatch, "energy")  # band.md, step 8c
     if not math.isfinite(error.value):
         raise InputError(f"query '{name}': no error in the mean is bounded: {error.reason}; ask for 'energy-error'")
     M = error.constant
@@ -49,7 +55,7 @@ def mean_length(setting: Setting, mismatch: tuple[float, bool], given: Vector | 
 
 
 def energy_length(setting: Setting, mismatch: tuple[float, bool], given: Vector | None, name: str) -> Found:
-    """The same of the energy norm (∫κ|∇v|² + c⁺v²)^½; where coefficients vary, (∫A∇v·∇v)^½."""
+    """The same of the energy norm (∫κ|∇v|² + c⁺v²)^½; with convection, or c that may be negative, (∫A∇v·∇v)^½."""
     model, missed = setting.model, 0.0
     if mismatch[0] > 0.0:
         if not is_met(model) or float(model.reaction.min()) < 0.0 or model.coefficients is not None:
@@ -117,6 +123,8 @@ def distance(setting: Setting, given: Vector | None, *, energy: bool) -> tuple[f
         k, c = model.kappa[part], np.maximum(model.reaction[part], 0.0) if energy else np.ones(len(model.kappa[part]))
         mean = c * mean_product(v.coefficients, v.coefficients, shapes.d)
         size, z = c * v.top**2, slip.max(axis=1)
+        if not energy and model.stretch is not None:
+            c, mean, size = _on_curves(model, part, shapes, v, mean, size)
         blur = 9.0 * c * z**2  # coefficients are at most three times values at nodes
         if energy and model.medium is not None:
             mean, size, blur = _by_medium(model.medium, part, shapes, v, z)
@@ -148,4 +156,41 @@ def _by_medium(medium: Medium, part: slice, shapes: Shapes, v: State, slip: Vect
     sure = 4.0 * (shapes.slack + gamma(COUNT))
     size = np.abs(action.flux).max(axis=0).sum(axis=0) * v.size + action.flux_error.sum(axis=0) * v.size / sure
     A = np.max([np.sum([size_on(p)[part] for p in row], axis=0) for row in medium.diffusion], axis=0)
-    return mean, np.asarray(size), np.asarray(A * d * (6.0 * d * slip * shapes.steep) ** 2)
+    moved = A * d * (6.0 * d * slip * shapes.steep) ** 2
+    if not medium.coefficients.convective and medium.least_reaction >= 0.0:
+        mean = mean + mean_product(action.lower, v.coefficients, d)  # band.md, step 8d
+        size = size + (np.abs(action.lower).max(axis=0) + action.lower_error / sure) * v.top
+        moved = moved + 9.0 * size_on(medium.reaction)[part] * slip**2
+    return mean, np.asarray(size), np.asarray(moved)
+
+
+def _stretched(model: Continuum) -> Vector:
+    """Upper bounds of det J on every cell; ones where no cell is bent."""
+    found = np.ones(len(model.kappa))
+    if model.stretch is not None:
+        bent = np.flatnonzero(model.stretch.bent)
+        found[bent] = supremum(model.stretch.volume, model.points[model.topology.cells[bent]], relative=0.05)[0]
+    return found
+
+
+def _on_curves(
+    model: Continuum, part: slice, shapes: Shapes, v: State, mean: Vector, size: Vector
+) -> tuple[Vector, Vector, Vector]:
+    """Bounds of det J, means of v² det J, and what their rounding and errors are counted from."""
+    assert model.stretch is not None
+    bent = np.flatnonzero(model.stretch.bent[part])
+    top = np.ones(len(mean))
+    if not len(bent):
+        return top, mean, size
+    V = model.points[model.topology.cells[part][bent]]
+    top[bent] = supremum(model.stretch.volume, V, relative=0.05)[0]
+    w = density(model.stretch.volume, V, tolerance=FINE, depth=DEPTH)
+    b = np.ascontiguousarray(v.coefficients[:, bent].T)
+    product = projected(multiplied(w.coefficients, b, shapes.d, 2, 2), shapes.d, 4, np.zeros(len(bent)))
+    own = v.top[bent]
+    # v det J = its projection onto quadratics, what is orthogonal to them, and errors; v is a quadratic
+    wrong = product.error1 + own * (LOOSE * np.abs(w.coefficients).max(axis=1) + w.high + w.error1)
+    mean[bent] = mean_product(np.ascontiguousarray(product.coefficients.T), v.coefficients[:, bent], shapes.d)
+    sure = 4.0 * (shapes.slack[bent] + gamma(COUNT))
+    size[bent] = top[bent] * size[bent] + own * up(wrong, 8) / sure  # curved.md, step 1h
+    return top, mean, size

@@ -25,6 +25,7 @@ from pinnpoint.base.arrays import Vector
 from pinnpoint.rounding.arithmetic import UNIT, up
 from pinnpoint.taylor import functions
 from pinnpoint.taylor.models import TaylorModel, constant
+from pinnpoint.transfer.heat_kernel.carried import Carried
 
 PI = constant(math.pi, UNIT * 4.0)
 
@@ -55,6 +56,12 @@ class HeatKernel:
     spread: float = 0.0
     powers: tuple[int, int] = (2, 3)
     time_powers: tuple[int, int] = (1, 1)
+    blur: float = 0.0
+    """Upper bound of the error of `reaction`."""
+    carried: Carried | None = None
+    """Convection, and a reaction that varies, in the ball; then `reaction` is c′."""
+    swerve: tuple[float, float] = (0.0, 0.0)
+    """Upper bounds of |g₁| and |b(x) − b(x₀)|/|x − x₀|."""
 
     @property
     def d(self) -> int:
@@ -93,7 +100,13 @@ class HeatKernel:
         theta, slope = self.fade(s)
         scaled = theta * scale
         late = over * constant(4.0) * constant(self.kappa)
-        return over * self.square, constant(self.reaction) * s, slope * scale, scaled * late, scaled
+        return over * self.square, constant(self.reaction, self.blur) * s, slope * scale, scaled * late, scaled
+
+    def slope(self, rho: TaylorModel) -> tuple[TaylorModel, TaylorModel]:
+        """What of m^{−q} ∂_ρΦ/G depends on ρ alone: the factors of ϑ and of ϑR²/4κ(s + s₀)."""
+        p, q = self.powers
+        m = constant(1.0) - rho
+        return -(rho**p * constant(float(inverse_beta(p, q)))), -(m * _sum(rho, p, q))  # slabs.md, step 7d
 
     def fade(self, s: TaylorModel) -> tuple[TaylorModel, TaylorModel]:
         """ϑ(s/S) and −ϑ′(s/S)/S."""
@@ -127,20 +140,28 @@ class HeatKernel:
         second = (4.0 * k / R**2) ** p * k / R**2 * inverse_beta(p, q) * highest
         first = inverse_beta(a, b) / self.span ** (a + 1) if math.isfinite(self.span) else 0.0
         one = two = 0.0
-        for factor, power in ((first, a), (second, p)):
-            one += 2.0 ** (d / 2) * factor * s ** (power + 1) / (power + 1)
+        wide, tall, parts = 2.0 ** (d / 2), 1.0, [(first, a), (second, p)]
+        if self.carried is not None:  # slabs.md, step 7f
+            grown = math.exp(min(700.0, 4.0 * k * s * self.carried.steep**2))
+            wide, tall = 2.0**d * grown, 2.0 ** (d / 4) * grown
+            far = (4.0 * k * s / R**2) ** (p + 1) * inverse_beta(p, q) * _peak(p + 1)
+            parts.append((self.swerve[0] + 2.0 * self.swerve[1] * (_peak(1) + far), 0))
+        for factor, power in parts:
+            one += wide * factor * s ** (power + 1) / (power + 1)
             rest = power + 1 - d / 4
-            two += factor * (4.0 * math.pi * k) ** (-d / 4) * s**rest / rest
+            two += tall * factor * (4.0 * math.pi * k) ** (-d / 4) * s**rest / rest
         return float(up(one * (1.0 + 1e-12))), float(up(two * (1.0 + 1e-12)))  # slabs.md, step 4d
 
-    def tops(self, s: Vector) -> tuple[Vector, Vector]:
-        """Upper bounds of |ω|/e^{−z} and Ψ/e^{−z}, z = r²/4κ(s + s₀), for all later s."""
+    def tops(self, s: Vector) -> tuple[Vector, Vector, Vector]:
+        """Upper bounds of |ω|/e^{−z}, Φ/e^{−z} and |∂_ρΦ|/e^{−z}, z = r²/4κ(s + s₀), for all later s."""
         p, q = self.powers
         late = s + self.spread
         scale = (4.0 * math.pi * self.kappa * late) ** (-self.d / 2)
         fade = inverse_beta(*self.time_powers) / self.span if math.isfinite(self.span) else 0.0
         turned = 2.0 / late + self.kappa * (4.0 * (p + q) + 2.0 * self.d) / self.radius**2
-        return np.asarray(up(scale * (fade + inverse_beta(p, q) * turned), 64)), np.asarray(up(scale, 64))
+        slope = inverse_beta(p, q) + self.radius**2 / (4.0 * self.kappa * late)
+        found = scale * (fade + inverse_beta(p, q) * turned), scale, scale * slope
+        return tuple(np.asarray(up(x, 64)) for x in found)  # type: ignore[return-value]
 
     def lost(self, s: float) -> float:
         """Upper bound of 1 − (∫₀^s ∫ Ψ)/s, of a point."""
@@ -151,7 +172,7 @@ class HeatKernel:
         moment = math.prod(0.5 * d + i for i in range(p + 1))
         cut = inverse_beta(p, q) / (p + 1) * (4.0 * self.kappa * s / self.radius**2) ** (p + 1) * moment
         fade = inverse_beta(a, b) / (a + 1) * (s / self.span) ** (a + 1) if math.isfinite(self.span) else 0.0
-        return float(up(cut + fade + self.reaction * s) * (1.0 + 1e-12))  # slabs.md, step 4e
+        return float(up(cut + fade + (self.reaction + self.blur) * s) * (1.0 + 1e-12))  # slabs.md, step 4e
 
 
 def _peak(n: int) -> float:

@@ -8,7 +8,7 @@ which are found on children further down.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb
 
@@ -19,7 +19,9 @@ from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import UNIT, gamma, up
 from pinnpoint.taylor.bernstein import pairs
 from pinnpoint.taylor.geometry import Simplices
+from pinnpoint.taylor.inputs import Enclosed
 from pinnpoint.taylor.simplices import gathered
+from pinnpoint.transfer.heat_kernel.factors import Factor
 from pinnpoint.transfer.products import LOOSE, multiplied, projected
 
 AT_ONCE = 2048
@@ -93,11 +95,23 @@ def squared_distances(simplices: Simplices, x0: Vector, radius: float) -> tuple[
     return beta, error, low, corner + error  # |x − x₀|² is convex
 
 
-def powers(xi: Vector, error: Vector, count: int) -> Powers:
-    """1, ξ, …, ξ^count of quadratics with coefficients ξ (N, pairs), within `error` of a function in [−1, 1]."""
+def powers(xi: Vector, error: Vector, count: int, factor: Factor | None = None) -> Powers:
+    """1, ξ, …, ξ^count of quadratics with coefficients ξ (N, pairs), within `error` of a function in [−1, 1].
+
+    They are multiplied by a factor where there is one.
+    """
     N, width = xi.shape
     m = {3: 1, 6: 2, 10: 3}[width]
     beta, high, wrong = np.zeros((count + 1, N, width)), np.zeros((count + 1, N)), np.zeros((count + 1, N))
+    if factor is not None:  # slabs.md, step 7e
+        c, size, top = factor.coefficients, np.maximum(np.abs(xi).max(axis=1, initial=0.0), 1.0), factor.top
+        for i in range(count + 1):
+            degree = factor.degree + 2 * i
+            c = c if i == 0 else multiplied(c, xi, m, degree - 2, 2)
+            off = factor.error + top * (i * error * (1.0 + error) ** i + (i + 1) * LOOSE * size**i)
+            f = projected(c, m, degree, np.asarray(up(off, 8)))
+            beta[i], high[i], wrong[i] = f.coefficients, f.high, f.error1
+        return Powers(beta, high, wrong, wrong)
     beta[0] = 1.0
     if count >= 1:
         beta[1], wrong[1] = xi, error
@@ -146,8 +160,16 @@ class Leaves:
     is_inside: Mask
     is_cut: Mask
     first: int
+    place: Place
+    size: Vector
+    """Upper bounds of the factor on each leaf."""
 
     __repr__ = brief
+
+    def times(self, f: Enclosed) -> Leaves:
+        """The same with all powers multiplied by a smooth function."""
+        inside, cut, size = self.place.powers(self, f)
+        return replace(self, inside=inside, cut=cut, size=size)
 
     def rows(self, a: Vector, size: Vector, lowest: int) -> tuple[Vector, Vector, Vector, Vector]:
         """β, high, error1 and error2 on the leaves of functions with coefficients a (bins, count + 1) within `size`.
@@ -165,7 +187,8 @@ class Leaves:
             beta[which] = np.matmul(A[:, None], P.by_leaf[:, own])[:, 0]
             top = P.top[own]
             high[which] = up(np.einsum("ni,in->n", both, P.high[own]), 16)
-            lost = (np.abs(a[b][:, count:]) + size[b][:, count:]).sum(axis=1)  # powers that are not kept are at most 1
+            # powers that are not kept are at most 1
+            lost = (np.abs(a[b][:, count:]) + size[b][:, count:]).sum(axis=1) * self.size[which]
             blur = lost + np.einsum("ni,in->n", Z + gamma(count + 4) * np.abs(A), top)
             one[which] = up(blur + np.einsum("ni,in->n", both, P.error1[own]), 32)  # slabs.md, step 4b
             two[which] = up(blur + np.einsum("ni,in->n", both, P.error2[own]), 32)
@@ -200,6 +223,31 @@ class Leaves:
         return below
 
 
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where the leaves are, and how many powers of ρ there are on them."""
+
+    simplices: Simplices
+    center: Vector
+    radius: float
+    count: int
+
+    __repr__ = brief
+
+    def powers(self, of: Leaves, f: Enclosed | None) -> tuple[Powers, Powers, Vector]:
+        """Powers on inner leaves and on those that the rim cuts, times f, and bounds of f on all leaves."""
+        beta, error = squared_distances(self.simplices, self.center, self.radius)[:2]
+        centre, half = of.rho[0][of.bin], of.rho[1][of.bin]
+        xi = (beta - centre[:, None]) / half[:, None]
+        off = up(error / half + gamma(8) * (np.abs(beta).max(axis=1) + centre) / half, 8)
+        inner, some = of.is_inside, self.simplices[np.flatnonzero(of.is_cut)]
+        factor = None if f is None else Factor.of(f, self.simplices)
+        inside = powers(xi[inner], np.asarray(off)[inner], self.count, None if factor is None else factor[inner])
+        where = self.center, self.radius, half[of.is_cut]
+        cut = _rim(some, *where, of.first, self.count, RIM_DEPTH[of.m], f)
+        return inside, cut, np.ones(len(beta)) if factor is None else factor.top
+
+
 def leaves(vertices: Vector, x0: Vector, radius: float, count: int, first: int, depth: int, fine: Fineness) -> Leaves:
     """The leaves of the cells (C, d + 1, d) that meet the ball; `first` is the lowest power on cut leaves."""
     m = vertices.shape[1] - 1
@@ -222,17 +270,15 @@ def leaves(vertices: Vector, x0: Vector, radius: float, count: int, first: int, 
             break
         here = here[split].children()
     every = Simplices(np.concatenate([k.vertices for k in kept]), np.concatenate([k.slack for k in kept]))
-    beta, error, low, high = squared_distances(every, x0, radius)
+    low, high = squared_distances(every, x0, radius)[2:]
     is_cut, outside = (high > 1.0) & (low < 1.0), low >= 1.0
     bins = np.zeros(len(low), dtype=np.intp)
     bins[~outside], rho, rim = _bins(low[~outside], high[~outside], is_cut[~outside], fine.coarse)
-    centre, half = rho[0][bins], rho[1][bins]
-    xi = (beta - centre[:, None]) / half[:, None]
-    off = up(error / half + gamma(8) * (np.abs(beta).max(axis=1) + centre) / half, 8)
-    inner = ~is_cut & ~outside
-    inside = powers(xi[inner], off[inner], count)
-    cut = _rim(every[np.flatnonzero(is_cut)], x0, radius, half[is_cut], first, count, RIM_DEPTH[m])
-    return Leaves(m, cells, tuple(levels), bins, rho, rim, inside, cut, inner, is_cut, first)
+    inner, none = ~is_cut & ~outside, powers(np.zeros((0, len(pairs(m)))), np.zeros(0), count)
+    place = Place(every, x0, radius, count)
+    bare = Leaves(m, cells, tuple(levels), bins, rho, rim, none, none, inner, is_cut, first, place, np.ones(len(low)))
+    inside, cut, _ = place.powers(bare, None)
+    return replace(bare, inside=inside, cut=cut)
 
 
 def _bins(low: Vector, high: Vector, is_cut: Mask, coarse: float) -> tuple[Index, tuple[Vector, Vector], Mask]:
@@ -257,13 +303,22 @@ def _bins(low: Vector, high: Vector, is_cut: Mask, coarse: float) -> tuple[Index
     return bins, (centre, np.asarray(width)), rim
 
 
-def _rim(some: Simplices, x0: Vector, radius: float, w: Vector, first: int, count: int, depth: int) -> Powers:
-    """Powers first … first + count of (1 − ρ)₊/w on simplices that the rim cuts."""
+def _rim(
+    some: Simplices,
+    x0: Vector,
+    radius: float,
+    w: Vector,
+    first: int,
+    count: int,
+    depth: int,
+    f: Enclosed | None = None,
+) -> Powers:
+    """Powers first … first + count of (1 − ρ)₊/w on simplices that the rim cuts, times f."""
     n, m, number = len(some), some.m, count + 1
     width = len(pairs(m))
     if n > AT_ONCE:
         blocks = [slice(a, a + AT_ONCE) for a in range(0, n, AT_ONCE)]
-        made = [_rim(some[own], x0, radius, w[own], first, count, depth) for own in blocks]
+        made = [_rim(some[own], x0, radius, w[own], first, count, depth, f) for own in blocks]
         each = zip(*((one.beta, one.high, one.error1, one.error2) for one in made), strict=True)
         return Powers(*(np.concatenate(rows, axis=1) for rows in each))
     if not n:
@@ -273,7 +328,8 @@ def _rim(some: Simplices, x0: Vector, radius: float, w: Vector, first: int, coun
     for level in range(depth + 1):
         beta, error, low, high = squared_distances(here, x0, radius)
         split = (low < 1.0) & (high > 1.0) & (level < depth)
-        levels.append((split, _rim_rows(beta, error, low, high, scale, first, number)))
+        factor = None if f is None else Factor.of(f, here)
+        levels.append((split, _rim_rows(beta, error, low, high, scale, first, number, factor)))
         if not split.any():
             break
         here, scale = here[split].children(), np.repeat(scale[split], 2**m)
@@ -290,7 +346,14 @@ def _rim(some: Simplices, x0: Vector, radius: float, w: Vector, first: int, coun
 
 
 def _rim_rows(
-    beta: Vector, error: Vector, low: Vector, high: Vector, w: Vector, first: int, number: int
+    beta: Vector,
+    error: Vector,
+    low: Vector,
+    high: Vector,
+    w: Vector,
+    first: int,
+    number: int,
+    factor: Factor | None = None,
 ) -> tuple[Vector, Vector, Vector, Vector]:
     """β, high, error1, error2, (number, n, …): zero outside the rim, expanded inside, half of the largest on it."""
     n, width = beta.shape
@@ -300,8 +363,11 @@ def _rim_rows(
     top = np.where(met, up(np.maximum(1.0 - low, 0.0) / w, 4), 0.0)
     for i in range(number):
         half = 0.5 * top ** (first + i)  # slabs.md, step 4c
-        rows[0][i, met] = half[met, None]
-        rows[2][i], rows[3][i] = np.where(met, up(half, 8), 0.0), np.where(met, up(half, 8), 0.0)
+        if factor is not None:
+            half = 2.0 * half * factor.top  # its sign is not known
+        rows[0][i, met] = half[met, None] if factor is None else 0.0
+        off = up(half, 8)
+        rows[2][i], rows[3][i] = np.where(met, off, 0.0), np.where(met, off, 0.0)
     if not inner.size:
         return rows
     c = 0.5 * (low + high)[inner]
@@ -309,7 +375,7 @@ def _rim_rows(
     xi = (beta[inner] - c[:, None]) / half[:, None]
     off = up(error[inner] / half + gamma(8) * (np.abs(beta[inner]).max(axis=1) + c) / half, 8)
     kept = INNER[{3: 1, 6: 2, 10: 3}[width]]
-    P = powers(xi, off, kept)
+    P = powers(xi, off, kept, None if factor is None else factor[inner])
     middle, step = (1.0 - c) / w[inner], half / w[inner]
     for i in range(number):
         j = first + i
@@ -317,6 +383,7 @@ def _rim_rows(
         k = len(a)
         size = np.abs(a)
         tail = sum((comb(j, r) * np.abs(middle) ** (j - r) * step**r for r in range(kept + 1, j + 1)), np.zeros(len(c)))
+        tail = tail if factor is None else tail * factor.top[inner]
         rows[0][i, inner] = np.einsum("kn,knp->np", a, P.beta[:k])
         rows[1][i, inner] = up(np.einsum("kn,kn->n", size, P.high[:k]), 16)
         blur = gamma(16 + 2 * j) * np.einsum("kn,kn->n", size, np.abs(P.beta[:k]).max(axis=2))

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,6 +33,15 @@ DEPTH = {1: 14, 2: 7, 3: 5}
 FADED = 40.0
 """Exponents beyond which G is bounded, not resolved."""
 CHUNK = 8192
+
+
+class Weights(NamedTuple):
+    """What a kernel is on a slab."""
+
+    omega: Modes
+    psi: Modes
+    plain: Modes
+    """ω without what convection and a reaction that varies add to it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,11 +112,12 @@ class KernelModes:
             found += list(pairwise(ends))
         return found
 
-    def slab(self, start: float, end: float, *, alone: bool = False) -> tuple[Modes, Modes] | None:
+    def slab(self, start: float, end: float, *, alone: bool = False) -> Weights | None:
         """ω and Ψ on the slab (start, end), or ω and nothing; None where they vanish."""
         if not self.pieces(start, end):
             return None
-        wanted = 1 if alone else 2
+        one, first, second = self.factored
+        wanted = 3 if second is not None else 2 if first is not None or not alone else 1
         found = self._waiting.pop((start, end, wanted), None)
         if found is None:
             self._waiting.clear()
@@ -116,8 +127,21 @@ class KernelModes:
             )
             found = self._waiting.pop((start, end, wanted))
         low = self.leaves.first
-        omega = self._modes(found[0], low)
-        return omega, omega if alone else self._modes(found[1], low + 2)
+        omega = plain = self._modes(one, found[0], low)
+        if first is not None:  # slabs.md, step 7d
+            omega = omega.plus(self._modes(first, found[1], low + 2))
+        if second is not None:
+            omega = omega.plus(self._modes(second, found[2], low + 1))
+        return Weights(omega, plain if alone else self._modes(one, found[1], low + 2), plain)
+
+    @cached_property
+    def factored(self) -> tuple[Leaves, Leaves | None, Leaves | None]:
+        """The leaves with the factors of ω and Φ, of Φ alone and of ∂_ρΦ; none where these vanish."""
+        L, carried = self.leaves, self.kernel.carried
+        if carried is None:
+            return L, None, None
+        one, first, second = (None if f is None else L.times(f) for f in carried.factors)
+        return L if one is None else one, first, second
 
     @cached_property
     def _waiting(self) -> dict[tuple[float, float, int], list[tuple[Vector, ...]]]:
@@ -136,16 +160,17 @@ class KernelModes:
         return [slab for slab in slabs if self.pieces(*slab)]
 
     @cached_property
-    def _radial(self) -> tuple[TaylorModel, tuple[TaylorModel, ...], tuple[TaylorModel, ...]]:
-        """ρ on the bins, and what of ω and of Ψ depends on it alone; the rim's bins without their powers of m."""
+    def _radial(self) -> tuple[TaylorModel, list[tuple[TaylorModel, ...]]]:
+        """ρ on the bins, and what of ω, Φ and ∂_ρΦ depends on it alone; the rim's bins without their powers of m."""
         rho = _line(*self.leaves.rho, ORDER[self.kernel.d])
         *omega, chi = self.kernel.radial(rho)
         m, rim = constant(1.0) - rho, self.leaves.rim
         found = []
-        for models, power in ((omega, self.leaves.first), ([chi], self.leaves.first + 2)):
+        first = self.leaves.first
+        for models, power in ((omega, first), ([chi], first + 2), (self.kernel.slope(rho), first + 1)):
             whole = m**power
             found.append(tuple(_either(rim, x, x * whole) for x in models))
-        return rho, found[0], found[1]
+        return rho, found
 
     def _found(self, slabs: list[tuple[float, float]], wanted: int) -> list[list[tuple[Vector, ...]]]:
         """For ω, or ω and Ψ, on slabs: coefficients (modes, bins, powers), their rounding, errors and rests."""
@@ -171,16 +196,17 @@ class KernelModes:
         found = [(np.zeros((M.size, bins * n)), np.zeros(bins * n)) for _ in range(wanted)]
         for i, top in enumerate(K.tops(middle - length)[:wanted]):
             found[i][1][faded] = np.tile(top, bins)[faded] * math.exp(-FADED) * 1.001  # slabs.md, step 4b
-        rho, omega, psi = self._radial
+        rho, radial = self._radial
         rate, lost, *y = K.passing(_line(middle, length, order))
+        passing = (y, y[2:], [y[2], y[2] * rate]), (0, 2, 1)
         for a in range(0, len(live), CHUNK):
             part = live[a : a + CHUNK]
             at = part // n, part % n
             exponent = -outer(rho, rate, *at)
-            if K.reaction != 0.0:
+            if K.reaction != 0.0 or K.blur != 0.0:
                 exponent = exponent - outer(_line(np.ones(1), np.zeros(1), order), lost, np.zeros_like(at[0]), at[1])
             E = functions.exp(exponent)
-            for i, (x, powers, power) in enumerate(((omega, y, 0), (psi, y[2:], 2))[:wanted]):
+            for i, (x, powers, power) in enumerate(list(zip(radial, *passing, strict=True))[:wanted]):
                 model = E * sum_of([outer(one, two, *at) for one, two in zip(x, powers, strict=True)])
                 model = self._at_rim(model, self.leaves.first + power, at[0])
                 found[i][0][:, part], found[i][1][part] = model.C, model.e
@@ -219,12 +245,11 @@ class KernelModes:
         mean, square = up(e @ share, 16), up(np.sqrt((e * e) @ share), 16)
         return a, blur, mean, square, np.asarray(up(rest + square, 32))
 
-    def _modes(self, found: tuple[Vector, ...], lowest: int) -> Modes:
-        L = self.leaves
+    def _modes(self, L: Leaves, found: tuple[Vector, ...], lowest: int) -> Modes:
         a, blur, *spread = found
         made = Modes.zero(self.count, len(self.vertices), L.m)
         bin_, reached = L.bin, L.is_inside | L.is_cut
-        mean, square, rest = (np.where(reached, x[bin_], 0.0) for x in spread)
+        mean, square, rest = (np.where(reached, up(x[bin_] * L.size), 0.0) for x in spread)
         for k in range(self.count):
             beta, high, one, two = L.rows(a[k], blur[k], lowest)
             grow = math.sqrt(2 * k + 1)
@@ -241,6 +266,12 @@ class KernelModes:
             2
         ]
         return np.flatnonzero(low <= 144.0 * self.kernel.kappa * self.start)
+
+    @cached_property
+    def reach(self) -> float:
+        """Upper bound of the distance from the centre in these cells."""
+        far = ((self.vertices[self.reached()] - self.kernel.center) ** 2).sum(axis=2).max(initial=0.0)
+        return math.sqrt(far) * (1.0 + 1e-12)
 
     @cached_property
     def unresolved(self) -> tuple[float, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,14 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.machine import free_memory
 from pinnpoint.formulas.expressions import Expression
+from pinnpoint.models.smooth import SmoothField, model_at
 from pinnpoint.rounding.arithmetic import up
 from pinnpoint.taylor.bernstein import pairs
 from pinnpoint.taylor.inputs import Enclosed, costly, enclosed, fixed
+from pinnpoint.taylor.models import TaylorModel
 from pinnpoint.taylor.prisms import Modes, about, bounds, modes
 from pinnpoint.taylor.simplices import density
+from pinnpoint.transfer.heat_kernel.carried import Carried
 
 ORDERS = (4, 5, 6, 8, 10)
 """Of the models in space and time that are tried."""
@@ -58,6 +61,8 @@ class Source:
     count: int
     share: float
     work: float = 1.0
+    name: str = "source"
+    """What it is called where it is refused."""
 
     __repr__ = brief
 
@@ -65,7 +70,7 @@ class Source:
         for _, f in self.pieces:
             if not (enclosed(f) or fixed(f) is not None):
                 raise InputError(
-                    "source: on the continuous target it must be a number or a formula, of which integrals are "
+                    f"{self.name}: on the continuous target it must be a number or a formula, of which integrals are "
                     f"enclosed; got {type(f).__name__}. Say target='discrete'"
                 )
 
@@ -121,19 +126,22 @@ class Source:
             low, high = min(low, least), max(high, most)
         return float(low), float(high)
 
-    def about(self, x0: Vector, cells: Index, width: float, start: float, end: float) -> tuple[float, float] | None:
+    def about(
+        self, x0: Vector, cells: Index, width: float, start: float, end: float, turned: Carried | None = None
+    ) -> tuple[float, float] | None:
         """The mean of f under weights that are even in every x_i − x₀,i, with squares of at most width²/72 in the mean.
 
         Centre and radius; nothing where f is not one formula on these cells, which hold the box x₀ ± width as far as it
-        is in the domain.
+        is in the domain. f is multiplied by a kernel's factor where it has one.
         """
         own = [f for part, f in self.pieces if np.isin(cells, part).any()]
         if len(own) != 1 or not np.isin(cells, self.pieces[[f for _, f in self.pieces].index(own[0])][0]).all():
             return None
         known = fixed(own[0])
-        if known is not None:
+        if known is not None and turned is None:
             return known
-        model = about(own[0], x0, width, start, end, ORDERS[2])
+        f = own[0] if turned is None else SmoothField(partial(_turned, own[0], turned))
+        model = about(f, x0, width, start, end, ORDERS[2])
         powers = model.space.powers[:, :-1]
         odd, flat = np.any(powers % 2 == 1, axis=1), ~np.any(powers, axis=1)
         share = np.where(odd, 0.0, np.where(flat, 1.0, 1.0 / 72.0))  # slabs.md, step 4e
@@ -182,3 +190,8 @@ def _put(made: Modes, part: Modes, cells: Index) -> None:
     for whole, own in zip(_rows(made)[:4], _rows(part)[:4], strict=True):
         whole[:, cells] = own
     made.rest[cells] = part.rest
+
+
+def _turned(f: Any, turned: Carried, X: Sequence[TaylorModel]) -> TaylorModel:
+    """E f from models of the coordinates, time last."""
+    return turned.factor(-1.0, X[:-1]) * model_at(f, list(X))

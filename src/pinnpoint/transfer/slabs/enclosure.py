@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,10 +26,11 @@ from pinnpoint.taylor.bernstein import Density, gram, pairs
 from pinnpoint.taylor.prisms import Modes
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.facets import FacetLoad
-from pinnpoint.transfer.heat_kernel.modes import KernelModes
+from pinnpoint.transfer.heat_kernel.modes import KernelModes, Weights
 from pinnpoint.transfer.products import paired
 from pinnpoint.transfer.slabs.averages import Average
 from pinnpoint.transfer.slabs.data import Source
+from pinnpoint.transfer.slabs.fluxes import Fluxes
 from pinnpoint.transfer.slabs.measured import Meter, Part, Tally
 from pinnpoint.transfer.slabs.states import Motion, slab_modes
 from pinnpoint.transfer.slabs.theorem import Sums, product_bound
@@ -109,8 +111,11 @@ class Slabs:
         f.
     initial
         u₀ on the cells.
-    flux
-        Prescribed flux, which does not depend on time.
+    fluxes
+        Prescribed fluxes.
+    energy
+        The matrix of κ∇v·∇w + m v w, m the least of c − ½∇·b on each cell, with the Robin facets' part; none where
+        that is the stepper's K.
     """
 
     model: Continuum
@@ -118,8 +123,9 @@ class Slabs:
     levels: Vector
     source: Source
     initial: Density
-    flux: FacetLoad | None
+    fluxes: Fluxes | None
     count: int
+    energy: Any = None
 
     __repr__ = brief
 
@@ -132,8 +138,8 @@ class Slabs:
     def meter(self) -> Meter:
         """The estimator, with solves in space."""
         free, K = self.stepper.free, sp.csr_array(self.stepper.K)
-        own = slice(None) if free is None else free
-        inner = K if free is None else sp.csr_array(K[free][:, free])
+        own, S = slice(None) if free is None else free, K if self.energy is None else sp.csr_array(self.energy)
+        inner = S if free is None else sp.csr_array(S[free][:, free])
         loose = not math.isfinite(float(self.model.anchors.reach.max()))
         if loose:  # constants have no energy: any w will do, and this one is found
             M = sp.csr_array(self.stepper.M)
@@ -145,7 +151,7 @@ class Slabs:
             w[own] = solver.solve(np.ascontiguousarray(rho[own]))
             return w
 
-        return Meter(self.model, solve, lambda v: np.asarray(K @ v), self.count)
+        return Meter(self.model, solve, lambda v: np.asarray(K @ v), lambda v: np.asarray(K.T @ v), self.count)
 
     @cached_property
     def motion(self) -> Motion:
@@ -215,10 +221,10 @@ class Slabs:
         if two is None:
             return Modes.zero(self.count, C, self.model.d)
         if kernel.kernel.spread > 0.0:
-            data.weigh(self.meter.volumes, self.model.topology.volumes, float(self.grid.lengths[slab]), kernel, *two)
+            data.weigh(self.meter.volumes, self.model.topology.volumes, float(self.grid.lengths[slab]), kernel, two)
         if not self.source.vanishes:
-            self._pair(f, two[1], float(self.grid.lengths[slab]), data)
-        return two[0]
+            self._pair(f, two.psi, float(self.grid.lengths[slab]), data)
+        return two.omega
 
     def _pair(self, f: Modes, psi: Modes, tau: float, data: _Data) -> None:
         """∫∫ f Ψ over a slab."""
@@ -240,12 +246,13 @@ class Slabs:
         """The primal and the dual sides of a slab."""
         m = self.grid.per_slab
         u, rate = self.motion.modes(slab, self.count)
-        none: list[FacetLoad | None] = [None] * (self.count - 1)
-        parts = [Part(u, f, rate, [self.flux, *none])]
+        none: list[FacetLoad | None] = [None] * self.count
+        loads, through = (none, 0.0) if self.fluxes is None else self.fluxes.slab(slab)
+        parts = [Part(u, f, rate, loads, through=through)]
         own = slice((steps - 1 - slab) * m, (steps - slab) * m + 1)
         for i, w in enumerate(given):
             z, dz = slab_modes(Z[own, :, i][::-1], float(self.grid.lengths[slab]), self.count)
-            parts.append(Part(z, w, -dz, [None, *none]))  # slabs.md, step 3a
+            parts.append(Part(z, w, -dz, none, transposed=True))  # slabs.md, step 3a
         return parts
 
     @cached_property
@@ -301,7 +308,7 @@ class Slabs:
             initial,
             final,
         )
-        shift, radius, theta = product_bound(sums, self.grid.nodes, self._eigenvalue)
+        shift, radius, theta = product_bound(sums, self.grid.nodes, self._eigenvalue, self.model.growth)
         values = [x for t in own for x in t.value] + [beginning, shift, near, last[0], *data.value]
         center = math.fsum(values)  # slabs.md, step 1a
         rounding = sum(t.rounding for t in own) + off + last[1] + data.rounding
@@ -327,7 +334,9 @@ class Slabs:
     def _eigenvalue(self) -> float:
         """A lower bound of the smallest eigenvalue of A."""
         C = self.meter.friedrichs
-        return float(1.0 / up(C * C, 8)) * (1.0 - 1e-12) if math.isfinite(C) else 0.0  # slabs.md, step 3b
+        if not math.isfinite(C):
+            return 0.0
+        return float(1.0 / up((C * self.model.growth) ** 2, 8)) * (1.0 - 1e-12)  # slabs.md, step 3b
 
 
 class _Data:
@@ -339,9 +348,9 @@ class _Data:
         self.mass: list[float] = []
         self.mass_error = 0.0
 
-    def weigh(self, above: Vector, volumes: Vector, tau: float, kernel: KernelModes, omega: Modes, psi: Modes) -> None:
+    def weigh(self, above: Vector, volumes: Vector, tau: float, kernel: KernelModes, found: Weights) -> None:
         """Add a slab to ∫∫ω + c∫∫Ψ, which is the integral of the weight at T: u = 1 solves the problem with f = c."""
-        for factor, w in ((1.0, omega), (kernel.kernel.reaction, psi)):
+        for factor, w in ((1.0, found.plain), (kernel.kernel.reaction, found.psi)):
             each = w.coefficients[0].mean(axis=1) * volumes  # slabs.md, step 4f
             self.mass.append(factor * tau * math.fsum(each.tolist()))
             blur = w.error1[0] + (gamma(16) + 1e-14) * np.abs(w.coefficients[0]).max(axis=1)
@@ -373,9 +382,15 @@ class _Data:
         begin = max(0.0, kernel.time - s)
         low, high = source.range(kernel.reached(), begin, kernel.time)
         far = max(abs(x) for x in source.range(kernel.leaves.cells, begin, kernel.time))
-        middle, half = 0.5 * (low + high), 0.5 * (high - low)
         width = 12.0 * math.sqrt(own.kappa * s) * (1.0 + 1e-12)
-        found = source.about(own.center, kernel.reached(), width, begin, kernel.time) if width <= own.radius else None
+        turned = own.carried if own.carried is not None and own.carried.turned else None
+        if turned is not None:  # slabs.md, step 7g: f is multiplied by E
+            grown = math.exp(min(700.0, turned.steep * kernel.reach))
+            low, high = min(low * grown, low / grown), max(high * grown, high / grown)
+            far *= math.exp(min(700.0, turned.steep * own.radius))
+        middle, half = 0.5 * (low + high), 0.5 * (high - low)
+        known = width <= own.radius
+        found = source.about(own.center, kernel.reached(), width, begin, kernel.time, turned) if known else None
         if found is not None and found[1] < half:
             middle, half = found
         tail = math.exp(-18.0) * 2.0 ** (own.d / 2)  # of the Gaussian beyond the cells that it reaches

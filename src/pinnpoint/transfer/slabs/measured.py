@@ -20,6 +20,7 @@ from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.facets import FacetLoad
 from pinnpoint.transfer.patches import first_moments
 from pinnpoint.transfer.products import LOOSE, paired
+from pinnpoint.transfer.slabs.fluxes import trace_constant
 from pinnpoint.transfer.slabs.linear import LinearCells, largest
 
 Solve = Callable[[Vector], Vector]
@@ -40,12 +41,18 @@ class Part:
         Modes of u_t (or of −z_t), (count, n).
     loads
         Prescribed fluxes of each mode.
+    transposed
+        Whether the operator is the transposed one, as for dual states.
+    through
+        Upper bound of ‖g_⊥‖ over Γ × I, of what prescribed fluxes are beyond the modes.
     """
 
     state: Vector
     given: Modes
     rate: Vector
     loads: Sequence[FacetLoad | None]
+    transposed: bool = False
+    through: float = 0.0
 
 
 @dataclass(eq=False)
@@ -72,8 +79,8 @@ class Meter:
     ----------
     solve
         ϱ (n, m) ↦ w with a_s(w, ·) ≈ ϱ; any w will do.
-    apply
-        v (n, m) ↦ a(v, ·).
+    apply, transpose
+        v (n, m) ↦ B(v, ·) and B(·, v).
     count
         Modes on a slab.
     """
@@ -81,6 +88,7 @@ class Meter:
     model: Continuum
     solve: Solve
     apply: Solve
+    transpose: Solve
     count: int
 
     __repr__ = brief
@@ -120,8 +128,7 @@ class Meter:
         sources = self.sources(parts)
         states = np.concatenate([part.state for part in parts])
         w = self._corrections(parts, sources, states)
-        asked = [self._asked(u, load) for u, load in zip(states + w, [g for p in parts for g in p.loads], strict=True)]
-        flux = self.model.fluxes(states + w, [f for row in sources for f in row], asked, columns=columns)
+        flux = self._fluxes(parts, [f for row in sources for f in row], w, columns)
         if keep is not None:
             keep(states + w, flux)
         found, at = [], 0
@@ -133,16 +140,40 @@ class Meter:
             at += n
         return found
 
-    def _asked(self, state: Vector, load: FacetLoad | None) -> FacetLoad | None:
-        """The flux that a state u_k + w_k asks for: g − α(u_k + w_k) where there are Robin facets."""
-        E = self.model.exchange
-        return load if E is None else E.wanted(load, state, self.model.degree)  # slabs.md, step 2g
+    def _fluxes(self, parts: Sequence[Part], sources: Sequence[Density], w: Vector, columns: int) -> Vector:
+        """σ_k of every part and mode, (F, 1 or d, parts · count)."""
+        model, states = self.model, np.concatenate([part.state for part in parts])
+        asked = [self._asked(p, k, w[i * self.count + k]) for i, p in enumerate(parts) for k in range(self.count)]
+        if model.medium is None:
+            return model.fluxes(states + w, sources, asked, columns=columns)
+        turned = np.repeat([part.transposed for part in parts], self.count)
+        found = None
+        for transposed in np.unique(turned).tolist():
+            own = np.flatnonzero(turned == transposed)
+            some = [sources[i] for i in own.tolist()], [asked[i] for i in own.tolist()]
+            flux = model.fluxes(states[own], *some, transposed=transposed, more=w[own])  # slabs.md, step 7b
+            found = np.empty((*flux.shape[:-1], len(turned))) if found is None else found
+            found[..., own] = flux
+        assert found is not None
+        return found
+
+    def _asked(self, part: Part, k: int, w: Vector) -> FacetLoad | None:
+        """The flux that u_k and w_k ask for: g − α(u_k + w_k) on Robin facets, of a dual less b·n z_k."""
+        E, model, load = self.model.exchange, self.model, part.loads[k]
+        if part.transposed:
+            carried = model.carried(part.state[k], load)  # slabs.md, step 7c
+            load = load if carried is None else carried
+        return load if E is None else E.wanted(load, part.state[k] + w, model.degree)  # slabs.md, step 2g
 
     def _corrections(self, parts: Sequence[Part], sources: list[list[Density]], states: Vector) -> Vector:
         """w_k of every part and mode, (parts · count, n)."""
         loads = [g for part in parts for g in part.loads]
         vectors = [self.model.vector(f, g) for f, g in zip([f for row in sources for f in row], loads, strict=True)]
-        rho = np.stack(vectors, axis=1) - self.apply(np.ascontiguousarray(states.T))
+        rho = np.stack(vectors, axis=1)
+        for i, part in enumerate(parts):
+            own = slice(i * self.count, (i + 1) * self.count)
+            apply = self.transpose if part.transposed else self.apply
+            rho[:, own] -= apply(np.ascontiguousarray(states[own].T))
         return np.ascontiguousarray(self.solve(rho).T)  # slabs.md, step 2d
 
     def _side(self, part: Part, k: int, f: Density, w: Vector, flux: Vector) -> Side:
@@ -151,9 +182,9 @@ class Meter:
             own = self.density(w)
             blur = gamma(24) * c * np.abs(own).max(axis=1)
             f = Density(f.coefficients - c[:, None] * own, f.high, up(f.error1 + blur), up(f.error2 + blur))
-        load = part.loads[k]
-        wanted = None if self.model.exchange is None else self._asked(part.state[k] + w, load)
-        return Side(part.state[k], f, flux, load, wanted=wanted)
+        load, wanted = part.loads[k], self._asked(part, k, w)
+        wanted = None if wanted is load else wanted
+        return Side(part.state[k], f, flux, load, transposed=part.transposed, wanted=wanted)
 
     def _slab(
         self, tau: float, parts: Sequence[Part], sources: list[list[Density]], w: Vector, flux: Vector
@@ -177,7 +208,8 @@ class Meter:
                 Q, G, rd = self._square(q, pair.dual, w[i + 1, k])
                 tally.dual += float(up(weight * up(math.sqrt(Q) + G) ** 2, 8))
                 tally.loose += float(up(tau / math.sqrt(2 * k + 1) * rd, 8))
-                cross = sum_up(up(p[0] * q[1] + q[0] * p[1] + p[1] * q[1], 16))  # slabs.md, step 2f
+                both_ways = p[0] * q[1] + q[0] * p[1] + p[1] * q[1] + bounds.high * pair.dual.high
+                cross = sum_up(up(both_ways, 16))  # slabs.md, step 2f
                 cross = up(cross + F * math.sqrt(Q) + G * math.sqrt(P) + F * G, 16)
                 slip = sum_up(up(4.0 * (self.model.anchors.slack + gamma(COUNT)) * bounds.size * pair.dual.size, 8))
                 both, off = self.mass(w[0, k], w[i + 1, k])
@@ -186,13 +218,14 @@ class Meter:
                 tally.slip += float(up(weight * (slip + off) + 1e-15 * abs(tally.shift)))
                 self._value(tally, weight, k, pair.value, pair.rounding, pair.data, parts, w, i)
         self._rest(tau, parts, tallies)
-        more, extra = self._left(tau, parts[0].given)
+        more, extra = self._left(tau, parts[0])
         return float(up(primal + more)), float(up(loose + extra)), tallies
 
     @cached_property
     def _linear(self) -> LinearCells | None:
         """The quick way through the cells, for linear elements in two dimensions and three."""
-        return LinearCells(self.model.estimator) if self.model.degree == 1 and self.model.d > 1 else None
+        plain = self.model.medium is None and self.model.degree == 1
+        return LinearCells(self.model.estimator) if plain and self.model.d > 1 else None
 
     def _measure(self, primal: Side, duals: Sequence[Side]) -> tuple[Bounds, list[Pair]]:
         if self._linear is not None:
@@ -265,7 +298,7 @@ class Meter:
     def _each(self, b: Bounds) -> tuple[Vector, Vector]:
         """‖κ^{−½}δ‖ as computed, and what else a cell may cost."""
         near = 4.0 * (self.model.anchors.slack + gamma(COUNT))
-        q = up(np.sqrt(np.maximum(b.square, 0.0) + near * b.size * b.size), 8)
+        q = up(np.sqrt(np.maximum(b.square, 0.0) + near * b.size * b.size + b.high * b.high), 8)
         rest = b.fuzz + b.facet + self.model.anchors.convex * b.oscillation
         if b.gaps is not None:  # slabs.md, step 2g
             cost, square = b.gaps.on_cells(len(rest), 1.0, None, None)
@@ -280,13 +313,19 @@ class Meter:
             return P, b.means, 0.0
         return P, 0.0, math.sqrt(sum_up(up(b.defect**2 / self.model.anchors.volume, 8)))  # slabs.md, step 1d
 
-    def _left(self, tau: float, given: Modes) -> tuple[float, float]:
-        """What f_⊥ adds to P_n, or to r."""
-        square = float(up(tau * sum_up(up(self.volumes * given.rest**2, 4))))
+    def _left(self, tau: float, part: Part) -> tuple[float, float]:
+        """What f_⊥ and g_⊥ add to P_n, or to r."""
+        square = float(up(tau * sum_up(up(self.volumes * part.given.rest**2, 4))))
         constant = self.friedrichs
+        side = float(up(self.trace * part.through)) if part.through else 0.0  # slabs.md, step 2h
         if math.isfinite(constant):
-            return float(up(constant**2 * square, 8)), 0.0  # slabs.md, step 1e
-        return 0.0, float(up(math.sqrt(tau * square)))
+            return float(up((constant * math.sqrt(square) + side) ** 2, 16)), 0.0  # slabs.md, step 1e
+        return float(up(side**2, 2)), float(up(math.sqrt(tau * square)))
+
+    @cached_property
+    def trace(self) -> float:
+        """C with ‖v‖_Γ ≤ C‖v‖_a on the part of the boundary without values, or infinity."""
+        return trace_constant(self.model)
 
     @property
     def friedrichs(self) -> float:
@@ -299,8 +338,12 @@ class Meter:
         """Rests in time of the queries, and their products with the primal's."""
         f = parts[0].given.rest
         for tally, part in zip(tallies, parts[1:], strict=True):
-            more, extra = self._left(tau, part.given)
+            more, extra = self._left(tau, part)
             tally.dual, tally.loose = float(up(tally.dual + more)), float(up(tally.loose + extra))
             if math.isfinite(self.friedrichs):
                 both = tau * sum_up(up(self.volumes * f * part.given.rest, 8))
                 tally.cross += float(up(self.friedrichs**2 * both, 8))  # slabs.md, step 1e
+                if parts[0].through:
+                    rest = math.sqrt(tau * sum_up(up(self.volumes * part.given.rest**2, 8)))
+                    side = self.trace * parts[0].through * self.friedrichs * rest
+                    tally.cross += float(up(side, 16))  # slabs.md, step 2h

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,10 +21,12 @@ from pinnpoint.systems.evolution.grid import TimeGrid
 from pinnpoint.systems.evolution.stepper import Stepper
 from pinnpoint.systems.goals import Ball, Cells, Gaussian, Goal, Point, since_of, time_of
 from pinnpoint.systems.queries import Queries
-from pinnpoint.taylor.simplices import density
+from pinnpoint.taylor.inputs import fixed
+from pinnpoint.taylor.simplices import density, enclose
 from pinnpoint.transfer.blocks import over_ball, over_cells
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.distances import largest_ball
+from pinnpoint.transfer.heat_kernel.carried import Carried
 from pinnpoint.transfer.heat_kernel.kernel import HeatKernel
 from pinnpoint.transfer.heat_kernel.modes import KernelModes
 from pinnpoint.transfer.places import cell_of
@@ -32,6 +34,7 @@ from pinnpoint.transfer.slabs.averages import Average
 from pinnpoint.transfer.slabs.boundary import mismatch
 from pinnpoint.transfer.slabs.data import Source
 from pinnpoint.transfer.slabs.enclosure import Asked, Found, Slabs
+from pinnpoint.transfer.slabs.fluxes import Fluxes
 from pinnpoint.transfer.work import BUDGET, Work
 
 SPAN = 1.5
@@ -66,7 +69,7 @@ class SlabRoute(Route):
     initial
         u₀.
     dirichlet
-        Facets, and g on them, in space and time.
+        Facets, and g on them, in space and time; fluxes are the model's.
     cells_of
         Numbers of the cells of a group.
     """
@@ -79,6 +82,8 @@ class SlabRoute(Route):
     dirichlet: Sequence[tuple[Index, Any]]
     queries: Queries
     cells_of: Callable[[Any], Index]
+    energy: Any = None
+    """As of `Slabs`."""
     shared: Source | None = None
     """The source on the whole grid, where it is at hand."""
 
@@ -86,18 +91,13 @@ class SlabRoute(Route):
 
     def __post_init__(self) -> None:
         require_round_to_nearest()
-        if self.model.medium is not None:
-            raise InputError(
-                "target: in time κ and c must be constant on each cell, without convection, for the PDE's own "
-                "solution; say target='discrete'"
-            )
-        if float(self.model.reaction.min()) < 0.0:
+        if self.model.medium is None and float(self.model.reaction.min()) < 0.0:
             raise InputError(
                 f"reaction: must be ≥ 0 in time for the PDE's own solution; got {float(self.model.reaction.min()):g}; "
                 "say target='discrete'"
             )
         loose = not np.isfinite(self.model.anchors.reach).all()
-        if loose and (self.model.boundary_load is not None or self.model.exchange is not None):
+        if loose and (self.prescribed(self.stepper.grid) is not None or self.model.exchange is not None):
             raise InputError(
                 "neumann, robin: fluxes need a Dirichlet group, a reaction or a positive coefficient in every part of "
                 "the domain, so that their means are bounded; say target='discrete'"
@@ -145,7 +145,7 @@ class SlabRoute(Route):
         if missed.any():
             if not np.isfinite(missed).all():
                 raise CertificationError("dirichlet: the data's distance from its interpolant could not be bounded")
-            terms["boundary"] = missed  # slabs.md, step 5a
+            terms["boundary"] = np.asarray(up(missed * self._risen(times), 2))  # slabs.md, step 5a
         details = {
             "energy_bound": math.sqrt(max(f.parts[0] for f in every)),
             "dual_energy_bound": np.array([math.sqrt(f.parts[1]) for f in every]),
@@ -155,6 +155,12 @@ class SlabRoute(Route):
         for name in terms:
             terms[name] = np.where([math.isfinite(f.center) for f in every], terms[name], math.inf)
         return TransferBound(with_reserve(terms), self._claims(), details, None, center, proved, Evidence(witness=self))
+
+    def _risen(self, times: Sequence[tuple[float, float | None]]) -> Vector:
+        """How much larger data on the boundary may be at each time: e^{γt} where c ≥ −γ."""
+        medium = self.model.medium
+        low = 0.0 if medium is None else min(0.0, medium.least_reaction)
+        return np.array([float(up(math.exp(-low * t), 4)) if low else 1.0 for t, _ in times])
 
     @property
     def times(self) -> list[tuple[float, float | None]]:
@@ -191,7 +197,12 @@ class SlabRoute(Route):
         small, share = SMALL[model.degree] * top * self._spacing ** (2 * model.degree), model.budget / BUDGET
         u0 = density(self.initial, V, tolerance=small, work=share)
         stepper = self.stepper if grid is whole else _on(self.stepper, grid)
-        return Slabs(model, stepper, levels, source, u0, model.boundary_load, self.count)
+        return Slabs(model, stepper, levels, source, u0, self.prescribed(grid), self.count, self.energy)
+
+    def prescribed(self, grid: TimeGrid) -> Fluxes | None:
+        """Prescribed fluxes on slabs."""
+        share = SMALL[self.model.degree] * self._spacing ** (2 * self.model.degree)
+        return Fluxes.of(self.model, self.model.neumann, grid.nodes, self.count, share)
 
     @cached_property
     def whole(self) -> Source:
@@ -238,7 +249,7 @@ class SlabRoute(Route):
                 f"query '{name}': {list(goal.at)} lies on the boundary or on a jump of the coefficients; move it "
                 "inside, or say target='discrete'"
             )
-        kappa, c = float(model.kappa[cell]), float(model.reaction[cell])
+        kappa, c, carried = self._coefficients(cell, x0, R, name, turned=isinstance(goal, Point))
         two, spread = model.degree == 2, 0.0
         if isinstance(goal, Gaussian):  # slabs.md, step 4f
             if not goal.reach <= R / 0.999999:
@@ -247,6 +258,13 @@ class SlabRoute(Route):
                     f"coefficients, {R:.6g} away; give a smaller reach, or say target='discrete'"
                 )
             two, R, spread = False, goal.reach, goal.spread**2 / (2.0 * kappa)
+        carried = None if carried is None else replace(carried, radius=R)
+        V, blur = model.points[model.topology.cells], 0.0
+        swerve = (0.0, 0.0)
+        if carried is not None:
+            c, blur = carried.lost
+            near = V[np.sqrt(((V - x0) ** 2).sum(axis=2)).min(axis=1) <= R + model.anchors.diameter]
+            swerve = carried.tops(near) if isinstance(goal, Point) else swerve
         kernel = HeatKernel(
             x0,
             kappa,
@@ -256,9 +274,31 @@ class SlabRoute(Route):
             spread,
             powers=(3, 4) if two else (2, 3),
             time_powers=(2, 2) if two else (1, 1),
+            blur=blur,
+            carried=carried,
+            swerve=swerve,
         )
         fine = FINE * (model.spacing / R) ** (2 * model.degree)
-        return KernelModes.of(kernel, model.points[model.topology.cells], time, self.count, fine, nodes)
+        return KernelModes.of(kernel, V, time, self.count, fine, nodes)
+
+    def _coefficients(
+        self, cell: int, x0: Vector, R: float, name: str, *, turned: bool
+    ) -> tuple[float, float, Carried | None]:
+        """κ, c, and what b and c are about a point where they are more than these."""
+        model = self.model
+        if model.coefficients is None:
+            return float(model.kappa[cell]), float(model.reaction[cell]), None
+        A, b, c = model.coefficients.at(cell)
+        known = None if isinstance(A, tuple) else fixed(A)
+        if known is None or known[1] != 0.0:
+            raise InputError(
+                f"query '{name}': in time the diffusion must be a number about a point, or a Gaussian weight; ask for "
+                "averages over balls or cells, or say target='discrete'"
+            )
+        level = max(0.0, float(enclose(c, x0[None])[0][0]))
+        still = b is None or all(fixed(v) == (0.0, 0.0) for v in b)
+        flow = (0.0,) * model.d if b is None else b
+        return known[0], level, Carried(flow, c, known[0], x0, R, level, turned=turned and not still)
 
 
 def _on(stepper: Stepper, grid: TimeGrid) -> Stepper:

@@ -6,7 +6,8 @@ With e = u − u_h, ε = z − z_h, D_p and D_d fields that represent the residu
     | ∫⟨R, ε⟩ + (e(0), ε(0)) − C/2 | ≤ ½ (√(P′Q′) + X) + r_p √(Q′/2) + r_d √(P′/2) + r_p r_d,
 
 P′ = P + 2‖e(0)‖², Q′ = Q + 2‖ε(T)‖². With λ ≤ the smallest eigenvalue of A, 0 ≤ θ < 1 and φ = e^{−θλ(T−t)} the same
-holds for φe and ε/φ with P and Q weighted, divided by 1 − θ.
+holds for φe and ε/φ with P and Q weighted, divided by 1 − θ. Where the norm that D_p and D_d are measured in is only
+proved to be at most `growth` times that of A's symmetric part, all is multiplied by its square.
 """
 
 from __future__ import annotations
@@ -55,14 +56,16 @@ class Sums:
     __repr__ = brief
 
 
-def product_bound(sums: Sums, nodes: Vector, eigenvalue: float = 0.0) -> tuple[float, float, float]:
+def product_bound(
+    sums: Sums, nodes: Vector, eigenvalue: float = 0.0, growth: float = 1.0
+) -> tuple[float, float, float]:
     """Centre and radius of ∫⟨R, ε⟩ + (e(0), ε(0)), and θ; the narrowest over θ."""
-    found = [_weighted(sums, nodes, eigenvalue, theta) for theta in (SHARES if eigenvalue > 0.0 else (0.0,))]
+    found = [_weighted(sums, nodes, eigenvalue, theta, growth) for theta in (SHARES if eigenvalue > 0.0 else (0.0,))]
     best = min(range(len(found)), key=lambda i: found[i][1])
     return *found[best], SHARES[best]
 
 
-def _weighted(sums: Sums, nodes: Vector, eigenvalue: float, theta: float) -> tuple[float, float]:
+def _weighted(sums: Sums, nodes: Vector, eigenvalue: float, theta: float, growth: float) -> tuple[float, float]:
     """With φ = e^{−θλ(T−t)}."""
     T = float(nodes[-1])
     late = np.exp(-theta * eigenvalue * (T - nodes))
@@ -71,6 +74,7 @@ def _weighted(sums: Sums, nodes: Vector, eigenvalue: float, theta: float) -> tup
     if not float(least.min()) > 1e-150:
         return 0.0, math.inf  # weights that vanish in floats help nobody
     one = float(down(1.0 - theta, 1)) if theta else 1.0
+    one = one if growth == 1.0 else float(down(one / up(growth**2, 2), 2))  # slabs.md, step 7a
     # slabs.md, step 3b
     P = float(up(sum_up(up(most**2 * sums.primal, 8)) + 2.0 * up((late[0] * (1.0 + slack)) ** 2 * sums.initial, 16)))
     Q = float(up(sum_up(up(sums.dual / least**2, 8)) + 2.0 * sums.final))

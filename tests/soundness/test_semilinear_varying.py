@@ -1,0 +1,132 @@
+"""κ(x), A(x) and c(x) beside a nonlinear reaction: intervals hold known solutions, and Ψ is part of them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import pinnpoint as pp
+from pinnpoint.base.errors import InputError
+from pinnpoint.cli.main import main
+from pinnpoint.formulas.expressions import parse
+from pinnpoint.mesh.quadrature import rule
+from pinnpoint.taylor.bernstein import pairs
+from pinnpoint.transfer.goals import functional
+from pinnpoint.transfer.monotone import Monotone
+from tests.support.semilinear import known
+
+X = np.array([[0.4, 0.55, 0.45], [0.7, 0.35, 0.6]])
+WAVES = {1: "sin(pi*x)+x", 2: "sin(pi*x)*sin(pi*y)+x*y/2", 3: "x*y*z+x/2"}
+CASES = [
+    (1, 8, 1, "1+x/2", "1+x", "sinh(u)", 0.03),
+    (1, 8, 2, "exp(x)", "x", "u**3+u", 2e-3),
+    (2, 4, 1, "1+x*y/2", "1+x", "u+sin(u)/2", 0.5),
+    (2, 4, 2, "1+x*y/2", "1+x", "exp(u)", 0.05),
+    (2, 4, 2, "1", "x*y", "exp(u)", 0.05),
+    pytest.param(3, 3, 1, "1+x/2", "1", "u**3", 0.5, marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("d", "n", "degree", "kappa", "c", "g", "most"), CASES)
+def test_points(d, n, degree, kappa, c, g, most):
+    problem, exact = known(d, n, degree, WAVES[d], kappa, c, g)
+    certificate = pp.certify(problem, problem.space.U0, problem.points(X[:, :d]))
+    assert str(certificate.guarantee) == "deterministic"
+    assert certificate.contains(exact(X[:, :d])).all()
+    assert certificate.radius.max() < most
+
+
+def mean_of(exact, d=2) -> float:
+    """Over the unit square, by Gauss' rule."""
+    t, w = np.polynomial.legendre.leggauss(24)
+    P = np.stack(np.meshgrid(*[0.5 + 0.5 * t] * d, indexing="ij"), axis=-1).reshape(-1, d)
+    W = np.prod(np.stack(np.meshgrid(*[0.5 * w] * d, indexing="ij"), axis=-1), axis=-1).ravel()
+    return float(exact(P) @ W)
+
+
+@pytest.mark.parametrize("free", [False, True])
+def test_averages_with_matrices(free):
+    """Beside matrices too, and where a flux is given."""
+    problem, exact = known(2, 4, 2, WAVES[2], [["2", "x/2"], ["x/2", "1"]], "1+x", "u+sin(u)/2", free=free)
+    queries = problem.mean() + problem.averages(X[:1, :2], 0.2)
+    certificate = pp.certify(problem, problem.space.U0, queries)
+    assert certificate.contains([mean_of(exact), certificate.center[1]]).all()
+    assert certificate.radius.max() < 0.3
+    with pytest.raises(InputError, match="need a scalar diffusion"):
+        pp.certify(problem, problem.space.U0, problem.points(X[:1, :2]))
+
+
+def test_a_cubic_and_a_tolerance():
+    u = "sin(pi*x)"
+    source = f"pi**2*(1+x)*{u} - pi*cos(pi*x) + 3*{u}**3"
+    problem = pp.fem.Semilinear(pp.io.generate("interval", 6), 3.0, source, diffusion="1+x")
+    found = pp.certify_to(problem, problem.space.U0, problem.points([[0.3]]), 3e-3)
+    assert found.reached
+    assert found.certificate.contains([np.sin(0.3 * np.pi)]).all()
+
+
+def check_plane() -> None:
+    problem, exact = known(2, 4, 2, WAVES[2], "1+x*y/2", "1+x", "3*exp(u)")
+    assert pp.certify(problem, problem.space.U0, problem.points(X[:, :2])).contains(exact(X[:, :2])).all()
+
+
+def test_the_kernel_counts(monkeypatch):
+    check_plane()
+    monkeypatch.setattr(Monotone, "_potential", lambda self, i, J: None)
+    with pytest.raises(AssertionError):
+        check_plane()
+
+
+@pytest.mark.parametrize(("d", "n"), [(1, 6), (2, 4)])
+def test_the_identity_of_the_kernel(d, n):
+    """v(x₀) = ∫wv + ∫Ψ(−∇·(κ∇v) + cv) for v = x², within the errors of w and Ψ."""
+    u = {1: "x", 2: "x*y"}[d]
+    problem, _ = known(d, n, 2, u, "1+x/2", "2+x", "u")
+    model = problem.linear.continuum(problem.linear.topology)
+    asked = problem.points(X[:1, :d])
+    J = functional(model, asked.goals[0], "p", lambda g: None, harmonic=True)
+    v, left = parse("x**2"), parse("-((1+x/2)*2 + x) + (2+x)*x**2")
+    bary, weights = rule(d, 8)
+    P = np.einsum("qi,nic->nqc", bary, model.points[model.topology.cells])
+    total = off = 0.0
+    for rows, f in ((J.source, v), (J.potential, left)):
+        full = rows.on_all(len(P))
+        basis = np.stack([(1.0 + (j != k)) * bary[:, j] * bary[:, k] for j, k in pairs(d)])
+        values = f(P.reshape(-1, d)).reshape(P.shape[:2])
+        total += float(model.topology.volumes @ ((full.coefficients @ basis) * values @ weights))
+        spread = np.ptp(values, axis=1)
+        wrong = full.error1 * np.abs(values).max(axis=1) + full.high * spread
+        off += float(model.topology.volumes @ wrong)
+    assert abs(total - X[0, 0] ** 2) <= off
+    assert off < 0.05
+
+
+CASE = """
+[mesh]
+generate = "interval"
+cells = 8
+[problem]
+kind = "semilinear"
+cubic = 3.0
+diffusion = "1+x"
+source = "pi**2*(1+x)*sin(pi*x) - pi*cos(pi*x) + 3*sin(pi*x)**3"
+[problem.dirichlet]
+boundary = 0.0
+[prediction]
+zero = true
+[[query]]
+name = "p"
+kind = "point"
+at = [0.3]
+"""
+
+
+def test_of_a_case_file(tmp_path):
+    (tmp_path / "case.toml").write_text(CASE)
+    assert main(["certify", str(tmp_path / "case.toml"), "--out", str(tmp_path / "out"), "--quiet"]) == 0
+    row = json.loads((tmp_path / "out" / "certificate.json").read_text())["queries"][0]
+    assert row["lower"] <= np.sin(0.3 * np.pi) <= row["upper"]
+    assert row["radius"] < 0.05
+    assert "numbers κ and c" in (tmp_path / "out" / "bundle" / "proof.json").read_text()
