@@ -22,7 +22,7 @@ import scipy.sparse.linalg as spla
 import pinnpoint as pp
 from pinnpoint.base.arrays import set_fields
 from pinnpoint.cli.main import main as command
-from pinnpoint.fem.bracket_loads import LOADS as CASES
+from pinnpoint.fem.elastic.bracket_loads import LOADS as CASES
 from pinnpoint.mesh import bracket as generator
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.rounding import matrices

@@ -25,8 +25,8 @@ import pinnpoint as pp
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.systems.queries import Point
 from pinnpoint.taylor.bernstein import pairs
-from pinnpoint.transfer.equilibration import equilibrate
-from pinnpoint.transfer.estimator import Side
+from pinnpoint.transfer.energy.estimator import Side
+from pinnpoint.transfer.flux.equilibration import equilibrate
 from pinnpoint.transfer.goals import functional
 
 SOURCE = "exp(x)*(2*x*(1-x) + y*(1-y)*(x+3)*x)"

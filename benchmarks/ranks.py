@@ -62,7 +62,7 @@ def direct(folder):
     import scipy.sparse as sp
 
     import pinnpoint as pp
-    from pinnpoint.fem.conditions import admissible
+    from pinnpoint.fem.data.conditions import admissible
 
     D = np.load(Path(folder, "rest.npz"))
     b, U, fixed = D["b"], D["U"], D["fixed"]

@@ -40,7 +40,7 @@ from pinnpoint.fem.corrected import solved  # noqa: E402
 from pinnpoint.mesh.topology import Topology  # noqa: E402
 from pinnpoint.rounding import matrices  # noqa: E402
 from pinnpoint.solvers.direct import factorize  # noqa: E402
-from pinnpoint.transfer.estimator import Side  # noqa: E402
+from pinnpoint.transfer.energy.estimator import Side  # noqa: E402
 from pinnpoint.transfer.everywhere.crouzeix_raviart import assemble  # noqa: E402
 from pinnpoint.transfer.everywhere.level_sets import level_sets  # noqa: E402
 from pinnpoint.transfer.everywhere.local_band import local  # noqa: E402
@@ -356,8 +356,8 @@ def elastic_assembly(problem, cells):
     import skfem
     from skfem.helpers import ddot, eye, sym_grad, trace
 
-    from pinnpoint.fem import assembly
-    from pinnpoint.fem.elements import Nodes
+    from pinnpoint.fem.assembling import assembly
+    from pinnpoint.fem.assembling.elements import Nodes
 
     mesh = pp.io.generate("cube", cells)
     one = np.ones(len(mesh.cells))
@@ -533,7 +533,7 @@ def solid_continuous(kind, cells, *, degree):
     Processor seconds: cores are shared. `ratio` is what the first state needs, all that belongs to the mesh included;
     `a further query` what each dual state adds beside its own solve.
     """
-    from pinnpoint.fem.solids import solid_of
+    from pinnpoint.fem.elastic.solids import solid_of
     from pinnpoint.solvers.amg import Multigrid
     from pinnpoint.transfer.elastic.equilibrium import Equilibrium
     from pinnpoint.transfer.elastic.product import Products

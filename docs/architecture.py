@@ -55,6 +55,17 @@ def table() -> str:
     return "\n".join(lines)
 
 
+def shelves() -> str:
+    """The folders of rooms that have some."""
+    lines = ["| folder | what is inside |", "|---|---|"]
+    for room in (room for rooms in storeys().values() for room in rooms):
+        for path in sorted((SOURCE / room).rglob("__init__.py")):
+            folder = path.parent.relative_to(SOURCE).as_posix()
+            if folder != room:
+                lines.append(f"| `{folder}` | {inside(folder)} |")
+    return "\n".join(lines)
+
+
 def drawing() -> str:
     """One row a room, with ● in the columns of those it imports; an import upward stands right of the diagonal."""
     floors = storeys()
@@ -75,7 +86,7 @@ def drawing() -> str:
 
 def made(text: str) -> str:
     """The page with its generated parts made again."""
-    for name, part in (("rooms", table()), ("imports", drawing())):
+    for name, part in (("rooms", table()), ("shelves", shelves()), ("imports", drawing())):
         pattern = rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)"
         text, count = re.subn(pattern, lambda m, part=part: m[1] + part + m[2], text, flags=re.S)  # type: ignore[misc]
         if count != 1:

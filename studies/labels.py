@@ -31,7 +31,7 @@ from scipy.interpolate import make_interp_spline
 from scipy.sparse.linalg import spsolve
 
 import pinnpoint as pp
-from pinnpoint.fem.random_fields import darcy_fields, on_triangles
+from pinnpoint.fem.families.random_fields import darcy_fields, on_triangles
 
 BLOCKS = 4
 

@@ -48,7 +48,7 @@ COUNTS = (4, 16, 8)
 def make_problem(dofs: int | None) -> tuple[Any, list[dict[str, Any]], dict[str, Any]]:
     """The bracket with its four load cases, and gravity for a further basis vector."""
     try:
-        from pinnpoint.fem.bracket_loads import LOADS, bracket
+        from pinnpoint.fem.elastic.bracket_loads import LOADS, bracket
     except ImportError as error:
         raise SystemExit(f"this study needs the generated bracket: {error}") from error
 
@@ -140,7 +140,7 @@ def prepared(problem: Any, family: pp.LoadFamily, queries: pp.Queries) -> Any:
     """With coercivity by paths of cells where the system is large."""
     if problem.system.n < 30_000:
         return family.prepare(queries)
-    from pinnpoint.fem.coercivity import path_coercivity
+    from pinnpoint.fem.stability.coercivity import path_coercivity
 
     return family.prepare(queries, pp.Exact(coercivity=path_coercivity(problem)))
 

@@ -30,7 +30,7 @@ import numpy as np
 
 import pinnpoint as pp
 from pinnpoint import campaigns
-from pinnpoint.fem.random_fields import darcy_fields, on_triangles
+from pinnpoint.fem.families.random_fields import darcy_fields, on_triangles
 
 CHUNK = 250
 

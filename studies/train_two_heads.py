@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import pinnpoint as pp
-from pinnpoint.fem.random_fields import darcy_fields
+from pinnpoint.fem.families.random_fields import darcy_fields
 from pinnpoint.training import TwoHeads
 
 CELLS = 64

@@ -18,8 +18,8 @@ import numpy as np
 from scipy.sparse.linalg import splu
 
 import pinnpoint as pp
-from pinnpoint.fem.random_fields import darcy_fields, on_triangles
-from pinnpoint.fem.source_flux import SourceFlux
+from pinnpoint.fem.families.random_fields import darcy_fields, on_triangles
+from pinnpoint.fem.families.source_flux import SourceFlux
 from pinnpoint.models.networks import two_heads
 
 

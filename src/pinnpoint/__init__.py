@@ -44,10 +44,10 @@ if TYPE_CHECKING:  # what type checkers see; a test compares it with the table b
     from pinnpoint.systems.nonlinear import NonlinearSystem
     from pinnpoint.systems.queries import Queries
     from pinnpoint.systems.spaces import AdmissibleSpace, Projection
-    from pinnpoint.transfer.comparison import Comparison
-    from pinnpoint.transfer.external import External
-    from pinnpoint.transfer.interpolation import Interpolation
-    from pinnpoint.transfer.interval import DirectRoute
+    from pinnpoint.transfer.declared.comparison import Comparison
+    from pinnpoint.transfer.declared.external import External
+    from pinnpoint.transfer.declared.interpolation import Interpolation
+    from pinnpoint.transfer.line.interval import DirectRoute
 
 _PACKAGES = {
     "adapters": "io.adapters",
@@ -70,18 +70,18 @@ _HOMES = {
     "Circle": "mesh.bent.shapes",
     "Claim": "certificates.claims",
     "Coercivity": "rounding.bounds",
-    "Comparison": "transfer.comparison",
+    "Comparison": "transfer.declared.comparison",
     "Cylinder": "mesh.bent.shapes",
     "Decision": "monitoring.monitor",
     "DependencyMissingError": "base.errors",
-    "DirectRoute": "transfer.interval",
+    "DirectRoute": "transfer.line.interval",
     "Ellipse": "mesh.bent.shapes",
     "Exact": "certifiers.exact",
-    "External": "transfer.external",
+    "External": "transfer.declared.external",
     "Guarantee": "certificates.claims",
     "Inexact": "certifiers.inexact",
     "InputError": "base.errors",
-    "Interpolation": "transfer.interpolation",
+    "Interpolation": "transfer.declared.interpolation",
     "LevelSet": "mesh.bent.shapes",
     "LinearSystem": "systems.linear",
     "LoadFamily": "certifiers.families.loads",

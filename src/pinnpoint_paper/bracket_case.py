@@ -12,7 +12,7 @@ import scipy.sparse.linalg as spla
 
 from pinnpoint.base.brief import brief
 from pinnpoint.certifiers.exact import Exact
-from pinnpoint.fem.coercivity import path_coercivity
+from pinnpoint.fem.stability.coercivity import path_coercivity
 from pinnpoint.solvers.amg import Multigrid
 from pinnpoint.systems.queries import Queries
 from pinnpoint_paper.bracket_given import PATCHES, Given, Which, give

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.base.errors import InputError
-from pinnpoint.fem.bracket_loads import LOADS, bracket
-from pinnpoint.fem.loads import spread_over
+from pinnpoint.fem.elastic.bracket_loads import LOADS, bracket
+from pinnpoint.fem.elastic.loads import spread_over
 from pinnpoint.io.decks import simjeb
 from pinnpoint_paper.study import Study
 

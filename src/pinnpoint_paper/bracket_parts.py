@@ -10,7 +10,7 @@ import numpy as np
 from pinnpoint.certifiers.inexact import Inexact
 from pinnpoint.certifiers.localized import Localized
 from pinnpoint.certifiers.randomized import Randomized
-from pinnpoint.transfer.comparison import Comparison
+from pinnpoint.transfer.declared.comparison import Comparison
 from pinnpoint_paper import bracket_case as case
 from pinnpoint_paper.bracket_given import DIGITS, Which
 from pinnpoint_paper.localization import early_stopped

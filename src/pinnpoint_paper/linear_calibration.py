@@ -11,7 +11,7 @@ import scipy.sparse.linalg as spla
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.norm import Norm
 from pinnpoint.certifiers.verb import certify
-from pinnpoint.transfer.comparison import Comparison
+from pinnpoint.transfer.declared.comparison import Comparison
 from pinnpoint_paper.manufactured import exact, overdetermined, places, square
 from pinnpoint_paper.plots import BLUE, GOLD, GREEN, GREY, PURPLE, RED, canvas, label, legend, logs, ticks
 from pinnpoint_paper.predictions import predict, source_of

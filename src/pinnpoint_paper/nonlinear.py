@@ -11,7 +11,7 @@ from pinnpoint.base.errors import CertificationError
 from pinnpoint.certifiers.nonlinear.root import Root
 from pinnpoint.certifiers.nonlinear.stationary import Stationary
 from pinnpoint.certifiers.verb import certify
-from pinnpoint.transfer.comparison import Comparison
+from pinnpoint.transfer.declared.comparison import Comparison
 from pinnpoint_paper.manufactured import STATIONS, line, wave
 from pinnpoint_paper.plots import BLUE, GOLD, GREEN, GREY, RED, canvas, label, legend, logs, ticks
 from pinnpoint_paper.predictions import predict, source_of

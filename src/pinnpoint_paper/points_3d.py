@@ -11,7 +11,7 @@ import scipy.sparse.linalg as spla
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.fem import Elasticity
 from pinnpoint.io import generate
-from pinnpoint.transfer.comparison import Comparison
+from pinnpoint.transfer.declared.comparison import Comparison
 from pinnpoint_paper.plots import BLUE, GOLD, GREY, RED, canvas, legend, logs, ticks
 from pinnpoint_paper.study import Check, Drawing, Part, Results, Row, Study, having, ranged, slope, tell
 

@@ -13,7 +13,7 @@ from pinnpoint_verify.robin import energy_of, size_of
 
 
 def missed(query: Query | None, p: Side, goal: dict[str, Any], mismatch: float) -> float:
-    """By the maximum principle the mismatch itself; of a flux ‖D‖ ‖z_h‖ (transfer/gaps.py tells why).
+    """By the maximum principle the mismatch itself; of a flux ‖D‖ ‖z_h‖ (transfer/boundary/gaps.py tells why).
 
     There the data must be met but for rounding, as by its interpolant D + u_h, D = Σ δ_i φ_i over nodes of Γ_D with
     |δ_i| at most the mismatch. On a cell with node values that differ by r and are at most t a derivative of a

@@ -15,7 +15,7 @@ import pinnpoint as pp
 from pinnpoint import fem
 from pinnpoint.certificates.json import once
 from pinnpoint.cli.main import main
-from pinnpoint.fem.loads import spread
+from pinnpoint.fem.elastic.loads import spread
 from pinnpoint.formulas.expressions import parse
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh

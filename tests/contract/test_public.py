@@ -173,7 +173,7 @@ def test_users_of_mypy_see_types(tmp_path):
         (
             '"pinnpoint.mesh.mesh.Mesh"',
             '"pinnpoint.fem.reaction_diffusion.ReactionDiffusion"',
-            "pinnpoint.fem.elasticity.Elasticity",
+            "pinnpoint.fem.elastic.elasticity.Elasticity",
             "pinnpoint.io.decks.problems.Deck",
             "pinnpoint.models.networks.mlp.MLP",
             "pinnpoint.certificates.certificate.Certificate",

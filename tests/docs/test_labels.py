@@ -18,8 +18,8 @@ STEP = re.compile(rf"\b({'|'.join(PROOFS)})\.md, step (\d+[a-z]?)\b")
 LOOSE = re.compile(r"\w+\.md, step|paper, eq\.")
 EQUATION = re.compile(r"\bpaper, eq\. ([A-Z\d]+\.\d+)\b")
 ROW = re.compile(r"^\| ([A-Z\d]+\.\d+) \|.*\| ([^|]+) \|$", flags=re.M)
-BARE = 14
-"""Files of transfer, taylor and rounding that may go without a label: tables, loaders and protocols."""
+BARE = 8
+"""Files of transfer, taylor and rounding that may go without a label: tables, loaders and protocols (no facades)."""
 
 
 @cache
@@ -91,7 +91,8 @@ def test_equations_of_the_paper_and_lines_find_each_other():
 
 @pytest.mark.parametrize("room", ["rounding", "taylor", "transfer"])
 def test_rooms_that_prove_are_labelled(room):
-    files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "src" / "pinnpoint" / room).rglob("*.py")}
+    paths = [p for p in (ROOT / "src" / "pinnpoint" / room).rglob("*.py") if p.name != "__init__.py"]
+    files = {path.relative_to(ROOT).as_posix() for path in paths}
     bare = files - {place.split(":")[0] for places in labelled().values() for place in places}
     bare -= {file for file, _, text in comments() if EQUATION.search(text)}
     assert len(bare) <= BARE, sorted(bare)

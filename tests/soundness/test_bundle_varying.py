@@ -13,7 +13,7 @@ import pinnpoint as pp
 from pinnpoint.base.errors import InputError
 from pinnpoint.cli.main import main
 from pinnpoint.mesh.mesh import Mesh
-from pinnpoint.transfer.estimator import Side
+from pinnpoint.transfer.energy.estimator import Side
 from pinnpoint_verify import checker, claims, coefficients, point_kernels, polynomials, varying, varying_samples
 from pinnpoint_verify.claims import verify
 from pinnpoint_verify.reader import Refused

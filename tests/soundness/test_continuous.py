@@ -11,7 +11,7 @@ from scipy.spatial import cKDTree
 import pinnpoint as pp
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.systems.queries import Point
-from pinnpoint.transfer.estimator import Side
+from pinnpoint.transfer.energy.estimator import Side
 from tests.support import continua
 from tests.support.continua import Known, Tally, box, unit_mesh, with_sides
 from tests.support.truths import Layers, exactly, holds

@@ -9,15 +9,16 @@ import pytest
 from scipy.special import iv
 
 import pinnpoint as pp
-from pinnpoint.fem import bent, lifted
-from pinnpoint.fem.own_values import own_value
+from pinnpoint.fem.curved import bent
+from pinnpoint.fem.lifts import lifted
+from pinnpoint.fem.lifts.own_values import own_value
 from pinnpoint.formulas.expressions import parse
 from pinnpoint.mesh.facets import edge_table
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.middles import Middles
 from pinnpoint.mesh.round import ball_mesh, disc_mesh
 from pinnpoint.taylor.bernstein import Density
-from pinnpoint.transfer.data_lift import DataLift
+from pinnpoint.transfer.boundary.data_lift import DataLift
 from pinnpoint.transfer.everywhere import lengths, setting
 from pinnpoint.transfer.stretch import Stretch
 from tests.support.boundaries import linear_boundary

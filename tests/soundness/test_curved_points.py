@@ -12,8 +12,8 @@ import pinnpoint as pp
 from pinnpoint.mesh.bent import places
 from pinnpoint.mesh.bent.maps import Bends
 from pinnpoint.mesh.round import disc_mesh
-from pinnpoint.transfer import ground
-from pinnpoint.transfer.kernels import Kernel
+from pinnpoint.transfer.points import ground
+from pinnpoint.transfer.points.kernels import Kernel
 from tests.support.curved import INNER, OUTWARD, RING, VALUE, certified, ring, second_order, value
 
 RIM = {"rim": pp.Circle((0, 0), 1)}

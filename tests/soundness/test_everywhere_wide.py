@@ -14,7 +14,7 @@ from pinnpoint.mesh.domains import generate
 from pinnpoint.transfer import equilibrated
 from pinnpoint.transfer.everywhere import level_sets, mirrors
 from pinnpoint.transfer.everywhere.setting import OnCells, Setting
-from pinnpoint.transfer.indefinite import Indefinite
+from pinnpoint.transfer.spectrum.indefinite import Indefinite
 from tests.support.varied import primal
 
 WAVE = "sin(pi*x)*sin(pi*y)"

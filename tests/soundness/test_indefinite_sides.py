@@ -9,7 +9,7 @@ import pytest
 
 import pinnpoint as pp
 from pinnpoint.base.errors import InputError
-from pinnpoint.transfer.separation import separation
+from pinnpoint.transfer.spectrum.separation import separation
 
 X = np.array([[0.3, 0.4], [0.75, 0.3]])
 

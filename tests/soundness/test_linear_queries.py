@@ -9,7 +9,8 @@ from scipy.integrate import quad
 import pinnpoint as pp
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh
-from pinnpoint.transfer import goals, slopes
+from pinnpoint.transfer import goals
+from pinnpoint.transfer.points import slopes
 
 
 def moved(mesh, rng, lines=()):

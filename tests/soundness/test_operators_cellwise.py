@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from flint import fmpq, fmpq_mat
 
 import pinnpoint as pp
-from pinnpoint.fem import cellwise
+from pinnpoint.fem.families import cellwise
 from tests.support.exactly import rational
 
 
@@ -118,7 +118,7 @@ def test_what_is_left_out_is_missed(small, part, monkeypatch):
 def test_the_cells_matrices_are_semidefinite_but_for_what_is_counted(small):
     """Smallest eigenvalues of the stored matrices, in 3 × 3 or 4 × 4: not below −ε by more than LAPACK's own error."""
     p, certifier, _, _ = small
-    from pinnpoint.fem.assembly import stiffness
+    from pinnpoint.fem.assembling.assembly import stiffness
 
     unit = stiffness(p.nodes, np.ones(len(p.mesh.cells)))
     least = np.linalg.eigvalsh(0.5 * (unit + np.swapaxes(unit, 1, 2)))[:, 0]

@@ -12,7 +12,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.mesh import gluing
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.transfer import continuum
-from pinnpoint.transfer.ceilings import Ceilings
+from pinnpoint.transfer.nonlinear.ceilings import Ceilings
 from tests.support.continua import unit_mesh
 from tests.support.periodic import random_case, shuffled
 

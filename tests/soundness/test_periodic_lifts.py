@@ -10,12 +10,12 @@ import pytest
 
 import pinnpoint as pp
 from pinnpoint.base.errors import InputError
-from pinnpoint.fem.lifted_periodic import Sewing
+from pinnpoint.fem.lifts.lifted_periodic import Sewing
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.models import MLP
 from pinnpoint.models.folds import Fold
 from pinnpoint.taylor.bernstein import AbstractRows
-from pinnpoint.transfer.seams import Seam
+from pinnpoint.transfer.boundary.seams import Seam
 from tests.support.periodic import random_case, shuffled
 
 PI2 = 2.0 * math.pi

@@ -141,7 +141,7 @@ def test_the_discrete_target():
 
 
 def test_paths_hold_a_problem_with_robin_and_fixed_sides():
-    from pinnpoint.fem.coercivity import path_coercivity
+    from pinnpoint.fem.stability.coercivity import path_coercivity
 
     problem = product(6, 1)
     alpha = path_coercivity(problem).alpha

@@ -20,7 +20,7 @@ from pinnpoint.certifiers import base, core, green, localized, projectors, rando
 from pinnpoint.certifiers import exact as exact_module
 from pinnpoint.rounding import balls, coercivity, forms, lanes, matrices, stability
 from pinnpoint.solvers.direct import DENSE_UP_TO, MANY
-from pinnpoint.transfer import comparison
+from pinnpoint.transfer.declared import comparison
 from tests.support import exactly
 
 U_ROUND = 2.0**-53

@@ -19,21 +19,12 @@ import pytest
 import pinnpoint as pp
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.taylor.bernstein import Density
-from pinnpoint.transfer import (
-    anchors,
-    cells,
-    continuum,
-    data_term,
-    equilibrated,
-    estimator,
-    facets,
-    goals,
-    kernels,
-    linear_sides,
-    mollifier,
-    one_dimension,
-)
-from pinnpoint.transfer.estimator import Side
+from pinnpoint.transfer import continuum, equilibrated, goals
+from pinnpoint.transfer.boundary import facets
+from pinnpoint.transfer.energy import anchors, cells, estimator, linear_sides
+from pinnpoint.transfer.energy.estimator import Side
+from pinnpoint.transfer.line import one_dimension
+from pinnpoint.transfer.points import data_term, kernels, mollifier
 from tests.support.continua import box, with_sides
 
 PI = math.pi

@@ -13,19 +13,12 @@ import scipy.sparse.linalg as spla
 
 import pinnpoint as pp
 from pinnpoint.taylor.bernstein import Density
-from pinnpoint.transfer import (
-    anchors,
-    ceilings,
-    continuum,
-    estimator,
-    facets,
-    gaps,
-    goals,
-    one_dimension,
-    robin,
-    robin_flux,
-)
-from pinnpoint.transfer.estimator import Side
+from pinnpoint.transfer import continuum, goals
+from pinnpoint.transfer.boundary import facets, gaps, robin, robin_flux
+from pinnpoint.transfer.energy import anchors, estimator
+from pinnpoint.transfer.energy.estimator import Side
+from pinnpoint.transfer.line import one_dimension
+from pinnpoint.transfer.nonlinear import ceilings
 from tests.soundness.test_sabotage_continuous import Mutation, at_least, interval, model_of
 
 MODULES = (anchors, ceilings, continuum, estimator, facets, gaps, goals, one_dimension, robin, robin_flux)

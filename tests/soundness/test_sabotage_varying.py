@@ -16,8 +16,11 @@ import pinnpoint as pp
 from pinnpoint.formulas.expressions import parse
 from pinnpoint.mesh.domains import generate
 from pinnpoint.taylor.simplices import density
-from pinnpoint.transfer import continuum, equilibrated, estimator, medium, metric, outflow, targets, varying
-from pinnpoint.transfer.estimator import Side
+from pinnpoint.transfer import continuum, equilibrated
+from pinnpoint.transfer.energy import estimator
+from pinnpoint.transfer.energy.estimator import Side
+from pinnpoint.transfer.flux import targets
+from pinnpoint.transfer.media import medium, metric, outflow, varying
 from tests.support.varied import at, draw, energy_bound, energy_error, primal, solved
 
 MODULES = (continuum, equilibrated, estimator, medium, metric, outflow, targets, varying)

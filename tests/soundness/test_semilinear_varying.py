@@ -14,7 +14,7 @@ from pinnpoint.formulas.expressions import parse
 from pinnpoint.mesh.quadrature import rule
 from pinnpoint.taylor.bernstein import pairs
 from pinnpoint.transfer.goals import functional
-from pinnpoint.transfer.monotone import Monotone
+from pinnpoint.transfer.nonlinear.monotone import Monotone
 from tests.support.semilinear import known
 
 X = np.array([[0.4, 0.55, 0.45], [0.7, 0.35, 0.6]])

@@ -14,10 +14,10 @@ import pytest
 import pinnpoint as pp
 from pinnpoint.systems.queries import Point
 from pinnpoint.taylor.bernstein import Density, pairs
-from pinnpoint.transfer.estimator import Estimator, Side
-from pinnpoint.transfer.norms import Norms
-from pinnpoint.transfer.one_dimension import pointwise
-from pinnpoint.transfer.remainder import remainder
+from pinnpoint.transfer.energy.estimator import Estimator, Side
+from pinnpoint.transfer.energy.norms import Norms
+from pinnpoint.transfer.line.one_dimension import pointwise
+from pinnpoint.transfer.nonlinear.remainder import remainder
 from pinnpoint_verify import checker, cubics, lines
 
 MESHES = {1: ("interval", 24), 2: ("square", 3), 3: ("cube", 2)}

@@ -16,7 +16,7 @@ from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.systems.semilinear.reaction import Reaction
 from pinnpoint.taylor.models import constant
 from pinnpoint.transfer import continuum
-from pinnpoint.transfer.surroundings import Surroundings
+from pinnpoint.transfer.media.surroundings import Surroundings
 from tests.support.varied import ask, draw, energy_bound, energy_error, solved
 
 KINDS = ("scalar", "constant matrix", "matrix", "convection")

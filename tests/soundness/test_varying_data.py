@@ -9,7 +9,7 @@ import pytest
 
 import pinnpoint as pp
 from pinnpoint.base.errors import InputError
-from pinnpoint.transfer.varied_gaps import spread, varied_change
+from pinnpoint.transfer.media.varied_gaps import spread, varied_change
 from pinnpoint_verify import varying
 from pinnpoint_verify.claims import verify
 from pinnpoint_verify.reader import Refused

@@ -9,7 +9,7 @@ import sympy as sy
 import pinnpoint as pp
 from pinnpoint.taylor.models import constant
 from pinnpoint.transfer import goals
-from pinnpoint.transfer.surroundings import Surroundings
+from pinnpoint.transfer.media.surroundings import Surroundings
 
 X = sy.symbols("x y z")
 SHAPES = {1: "interval", 2: "square", 3: "cube"}

@@ -7,7 +7,7 @@ import numpy as np
 
 def linear_boundary(monkeypatch):
     """Interpolate Dirichlet data linearly, so that its lift is large."""
-    from pinnpoint.fem import held
+    from pinnpoint.fem.data import held
 
     original = held._Side.of
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import pinnpoint as pp
 from pinnpoint.campaigns import Stored, run_population
-from pinnpoint.fem.random_fields import darcy_fields
+from pinnpoint.fem.families.random_fields import darcy_fields
 
 CELLS, COUNT = 6, 90
 

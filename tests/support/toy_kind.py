@@ -9,9 +9,9 @@ import scipy.sparse as sp
 
 from pinnpoint import AdmissibleSpace, CertificationError, InputError, LinearSystem, Queries
 from pinnpoint.cases.kinds import Kind, ProblemSpec, Setting
-from pinnpoint.fem import assembly
-from pinnpoint.fem.coefficients import function
-from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.assembling import assembly
+from pinnpoint.fem.assembling.elements import Nodes
+from pinnpoint.fem.data.coefficients import function
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.fields import FieldQueries
 from pinnpoint.fem.problem import FiniteElements

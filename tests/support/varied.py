@@ -13,13 +13,13 @@ import numpy as np
 from scipy.sparse.linalg import spsolve
 
 import pinnpoint as pp
-from pinnpoint.fem.varied_assembly import shape_derivatives
+from pinnpoint.fem.assembling.varied_assembly import shape_derivatives
 from pinnpoint.formulas.expressions import parse
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.quadrature import at_points, rule
 from pinnpoint.mesh.topology import Topology
-from pinnpoint.transfer.coefficients import balance, matrix
-from pinnpoint.transfer.estimator import Side
+from pinnpoint.transfer.energy.estimator import Side
+from pinnpoint.transfer.media.coefficients import balance, matrix
 
 DOMAINS = {1: "interval", 2: "square", 3: "cube"}
 NAMES = "xyz"

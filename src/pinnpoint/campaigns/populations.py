@@ -18,8 +18,8 @@ from pinnpoint.base.files import PathLike
 from pinnpoint.campaigns.records import Record, of_files, of_function, of_rows, require_same, told
 from pinnpoint.campaigns.runner import Summary, run
 from pinnpoint.campaigns.tasks import Row
-from pinnpoint.fem.grids import GridMap
-from pinnpoint.fem.population_certifier import PopulationCertifier
+from pinnpoint.fem.data.grids import GridMap
+from pinnpoint.fem.families.population_certifier import PopulationCertifier
 from pinnpoint.io.stores import open_rows
 
 CHUNK = 256

@@ -32,7 +32,7 @@ from pinnpoint.certifiers.protocols import Certifier, Events, Step
 from pinnpoint.certifiers.randomized import Randomized
 from pinnpoint.certifiers.tolerance import MAX_DOFS, certify_to
 from pinnpoint.certifiers.verb import AnyMethod, foresee, narrowed, run, without_prediction
-from pinnpoint.fem.coefficients import require_defined
+from pinnpoint.fem.data.coefficients import require_defined
 from pinnpoint.fem.extraction import Formulas, NodeValues
 from pinnpoint.io.decks.problems import Deck, read_deck
 from pinnpoint.io.decks.text import read_text

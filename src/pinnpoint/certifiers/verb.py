@@ -94,8 +94,8 @@ def certify(
         holds by proof, is violated by proof, or is undecided; see `Certificate.judged`.
     budget
         How much work the integrals of a query of the continuous target may take, in units that are the same on every
-        machine (``details["work"]``; `transfer.work`). Beyond it the bound reached is issued: valid, but wider, and
-        ``certificate.notes`` says so where it matters.
+        machine (``details["work"]``; `transfer.points.work`). Beyond it the bound reached is issued: valid, but wider,
+        and ``certificate.notes`` says so where it matters.
     """
     if isinstance(system, SelfCertifying):
         unused = {"method": method, "raw": raw, "transfer": transfer, "lift": lift or None}

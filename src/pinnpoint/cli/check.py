@@ -14,9 +14,9 @@ from pinnpoint.cases.read import has_box, read_case
 from pinnpoint.cases.study import arguments_of, build
 from pinnpoint.cli.boxes import check_box
 from pinnpoint.cli.peak import moving_bytes, peak
-from pinnpoint.fem.bending import Bending
-from pinnpoint.fem.lifted import AbstractLifted
-from pinnpoint.fem.loads import Load
+from pinnpoint.fem.curved.bending import Bending
+from pinnpoint.fem.elastic.loads import Load
+from pinnpoint.fem.lifts.lifted import AbstractLifted
 from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.fem.problem import FiniteElements
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion

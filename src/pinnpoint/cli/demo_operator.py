@@ -8,9 +8,9 @@ import numpy as np
 
 from pinnpoint.certificates.population import Population
 from pinnpoint.cli.progress import Stages
-from pinnpoint.fem.random_fields import darcy_fields, on_triangles
+from pinnpoint.fem.families.random_fields import darcy_fields, on_triangles
+from pinnpoint.fem.families.source_flux import SourceFlux
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
-from pinnpoint.fem.source_flux import SourceFlux
 from pinnpoint.mesh.domains import generate
 from pinnpoint.models.networks import two_heads
 from pinnpoint.outputs.populations import write_population

@@ -10,9 +10,9 @@ import numpy as np
 from pinnpoint.distributed.partition import Part
 from pinnpoint.distributed.rows import Rows
 from pinnpoint.distributed.solver import Solver
-from pinnpoint.fem.coercivity import HOW, require_positive
-from pinnpoint.fem.quadratic_paths import quadratic_error
-from pinnpoint.fem.stored import stored_error
+from pinnpoint.fem.stability.coercivity import HOW, require_positive
+from pinnpoint.fem.stability.quadratic_paths import quadratic_error
+from pinnpoint.fem.stability.stored import stored_error
 from pinnpoint.rounding.arithmetic import down, gamma, up
 from pinnpoint.rounding.coercivity import NEARLY
 

@@ -24,10 +24,10 @@ from pinnpoint.distributed.team import Team, attempt, refuse
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.taylor.simplices import Rows, look
 from pinnpoint.transfer.continuum import Continuum
-from pinnpoint.transfer.estimator import ROWS, Side
+from pinnpoint.transfer.energy.estimator import ROWS, Side
 from pinnpoint.transfer.helpers import Helpers, OnCells
-from pinnpoint.transfer.kernelled import Kernelled, completed
-from pinnpoint.transfer.mollifier import cells_near
+from pinnpoint.transfer.points.kernelled import Kernelled, completed
+from pinnpoint.transfer.points.mollifier import cells_near
 
 TOLERANCE = 1e-10
 """Of one solve; what it leaves is solved for once more."""

@@ -15,18 +15,18 @@ from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.cases.kinds.elasticity import ElasticSpec
 from pinnpoint.cases.kinds.reaction_diffusion import ScalarSpec
 from pinnpoint.cases.specs import Case
-from pinnpoint.fem.coefficients import per_cell
-from pinnpoint.fem.coercivity import energy_floor, held_facets
-from pinnpoint.fem.conditions import admissible, require_apart, require_boundary
-from pinnpoint.fem.elastic_loads import spread_evenly
-from pinnpoint.fem.elasticity import lame
-from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.assembling.elements import Nodes
+from pinnpoint.fem.data.coefficients import per_cell
+from pinnpoint.fem.data.conditions import admissible, require_apart, require_boundary
+from pinnpoint.fem.data.held import HeldBoundary, prescribed, resolve
+from pinnpoint.fem.elastic.elastic_loads import spread_evenly
+from pinnpoint.fem.elastic.elasticity import lame
+from pinnpoint.fem.elastic.loads import Load, spread_over
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.fields import Component, FieldQueries
-from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
-from pinnpoint.fem.loads import Load, spread_over
-from pinnpoint.fem.paths import path_bound
-from pinnpoint.fem.quadratic_paths import quadratic_bound
+from pinnpoint.fem.stability.coercivity import energy_floor, held_facets
+from pinnpoint.fem.stability.paths import path_bound
+from pinnpoint.fem.stability.quadratic_paths import quadratic_bound
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
 from pinnpoint.models.given import Prediction
 from pinnpoint.systems.queries import Queries

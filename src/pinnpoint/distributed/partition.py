@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
-from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.assembling.elements import Nodes
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
 
 

@@ -16,11 +16,11 @@ from pinnpoint.cases.kinds.elasticity import ElasticSpec
 from pinnpoint.cases.kinds.reaction_diffusion import ScalarSpec, require_numbers
 from pinnpoint.distributed.partition import Part
 from pinnpoint.distributed.team import Team
-from pinnpoint.fem import assembly
-from pinnpoint.fem.coefficients import components, function, per_cell
-from pinnpoint.fem.elasticity import QUADRATURE, lame
-from pinnpoint.fem.elements import ORDER
-from pinnpoint.fem.operators import averaged
+from pinnpoint.fem.assembling import assembly
+from pinnpoint.fem.assembling.elements import ORDER
+from pinnpoint.fem.assembling.operators import averaged
+from pinnpoint.fem.data.coefficients import components, function, per_cell
+from pinnpoint.fem.elastic.elasticity import QUADRATURE, lame
 from pinnpoint.fem.reaction_diffusion import _reaction
 from pinnpoint.mesh.quadrature import rule
 from pinnpoint.rounding.balls import Ball

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.mesh.topology import Topology
-from pinnpoint.transfer.anchors import DIRICHLET, Anchors
 from pinnpoint.transfer.continuum import Continuum
-from pinnpoint.transfer.estimator import Estimator
+from pinnpoint.transfer.energy.anchors import DIRICHLET, Anchors
+from pinnpoint.transfer.energy.estimator import Estimator
 
 NOWHERE = np.zeros(0)
 UNUSED = Anchors(NOWHERE, NOWHERE, NOWHERE, NOWHERE, NOWHERE, NOWHERE, NOWHERE, np.inf)

@@ -6,41 +6,41 @@ from pinnpoint.base.lazy import importer
 
 if TYPE_CHECKING:  # what type checkers see; a test compares it with the table below
     from pinnpoint.certifiers.families.affine_outputs import AffineCertifier
-    from pinnpoint.fem.affine_families import YoungFamily
-    from pinnpoint.fem.bracket_loads import bracket
-    from pinnpoint.fem.coercivity import path_coercivity
-    from pinnpoint.fem.elasticity import Elasticity
-    from pinnpoint.fem.grids import from_grid, on_nodes
-    from pinnpoint.fem.loads import Load, spread
-    from pinnpoint.fem.operator_family import OperatorFamily
+    from pinnpoint.fem.data.grids import from_grid, on_nodes
+    from pinnpoint.fem.elastic.bracket_loads import bracket
+    from pinnpoint.fem.elastic.elasticity import Elasticity
+    from pinnpoint.fem.elastic.loads import Load, spread
+    from pinnpoint.fem.families.affine_families import YoungFamily
+    from pinnpoint.fem.families.operator_family import OperatorFamily
+    from pinnpoint.fem.families.population_certifier import PopulationCertifier
+    from pinnpoint.fem.families.random_fields import darcy_fields
+    from pinnpoint.fem.families.reduced_certifier import ReducedCertifier
     from pinnpoint.fem.parabolic.problem import Parabolic
-    from pinnpoint.fem.population_certifier import PopulationCertifier
-    from pinnpoint.fem.random_fields import darcy_fields
     from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
-    from pinnpoint.fem.reduced_certifier import ReducedCertifier
     from pinnpoint.fem.semilinear import Semilinear
+    from pinnpoint.fem.stability.coercivity import path_coercivity
     from pinnpoint.solvers.reference import Reference
     from pinnpoint.systems.semilinear.reaction import Reaction
 
 _HOMES = {
     "AffineCertifier": "pinnpoint.certifiers.families.affine_outputs",
-    "Elasticity": "elasticity",
-    "Load": "loads",
-    "OperatorFamily": "operator_family",
+    "Elasticity": "elastic.elasticity",
+    "Load": "elastic.loads",
+    "OperatorFamily": "families.operator_family",
     "Parabolic": "parabolic.problem",
-    "PopulationCertifier": "population_certifier",
+    "PopulationCertifier": "families.population_certifier",
     "Reaction": "pinnpoint.systems.semilinear.reaction",
     "ReactionDiffusion": "reaction_diffusion",
-    "ReducedCertifier": "reduced_certifier",
+    "ReducedCertifier": "families.reduced_certifier",
     "Reference": "pinnpoint.solvers.reference",
     "Semilinear": "semilinear",
-    "YoungFamily": "affine_families",
-    "bracket": "bracket_loads",
-    "darcy_fields": "random_fields",
-    "from_grid": "grids",
-    "on_nodes": "grids",
-    "path_coercivity": "coercivity",
-    "spread": "loads",
+    "YoungFamily": "families.affine_families",
+    "bracket": "elastic.bracket_loads",
+    "darcy_fields": "families.random_fields",
+    "from_grid": "data.grids",
+    "on_nodes": "data.grids",
+    "path_coercivity": "stability.coercivity",
+    "spread": "elastic.loads",
 }
 """The module that each public name comes from."""
 

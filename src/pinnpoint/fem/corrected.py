@@ -15,12 +15,12 @@ from pinnpoint.solvers.direct import factorize
 from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.taylor.simplices import enclose
 from pinnpoint.transfer.continuum import Continuum
-from pinnpoint.transfer.estimator import Side
+from pinnpoint.transfer.energy.estimator import Side
 from pinnpoint.transfer.everywhere.corrected import Corrected, corrected
 from pinnpoint.transfer.everywhere.setting import Setting, measured
 
 if TYPE_CHECKING:
-    from pinnpoint.fem.lifted import Lifted
+    from pinnpoint.fem.lifts.lifted import Lifted
 
 
 def corrected_values(problem: ScalarProblem, X: Vector) -> Corrected:

@@ -16,9 +16,9 @@ from pinnpoint.base.asking import asked
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certifiers.protocols import Extraction as Extraction
-from pinnpoint.fem import assembly
-from pinnpoint.fem.coefficients import require_defined
-from pinnpoint.fem.elements import ORDER, Nodes
+from pinnpoint.fem.assembling import assembly
+from pinnpoint.fem.assembling.elements import ORDER, Nodes
+from pinnpoint.fem.data.coefficients import require_defined
 from pinnpoint.fem.pointwise import require_function
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.matching import match

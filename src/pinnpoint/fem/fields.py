@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Index, Vector, digest, floats, members, per_query, vector
 from pinnpoint.base.errors import InputError
-from pinnpoint.fem.elements import FACET_MEANS, Nodes
+from pinnpoint.fem.assembling.elements import FACET_MEANS, Nodes
 from pinnpoint.mesh.location import Locator, boundary_distance
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.quadrature import at_points, rule

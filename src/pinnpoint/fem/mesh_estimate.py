@@ -22,8 +22,8 @@ from pinnpoint.base.errors import PinnpointError
 from pinnpoint.certifiers.base import AbstractCertifier
 from pinnpoint.certifiers.nonlinear.base import AbstractNonlinearCertifier
 from pinnpoint.certifiers.protocols import Certifier
-from pinnpoint.fem.elements import Nodes
-from pinnpoint.fem.enriched import Enriched, Enrichment
+from pinnpoint.fem.assembling.elements import Nodes
+from pinnpoint.fem.assembling.enriched import Enriched, Enrichment
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.solvers.amg import Multigrid

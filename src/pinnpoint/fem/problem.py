@@ -13,12 +13,12 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.transfer import Route
 from pinnpoint.certifiers.protocols import Certifier, Liftable, Problem
-from pinnpoint.fem.bending import Bending
-from pinnpoint.fem.coefficients import Data
-from pinnpoint.fem.elements import Nodes
-from pinnpoint.fem.enriched import Enrichment
+from pinnpoint.fem.assembling.elements import Nodes
+from pinnpoint.fem.assembling.enriched import Enrichment
+from pinnpoint.fem.curved.bending import Bending
+from pinnpoint.fem.data.coefficients import Data
+from pinnpoint.fem.data.held import HeldBoundary
 from pinnpoint.fem.fields import of_cells, of_group
-from pinnpoint.fem.held import HeldBoundary
 from pinnpoint.fem.mesh_estimate import mesh_estimate
 from pinnpoint.mesh.curves import curve_notes
 from pinnpoint.mesh.display import mesh_html
@@ -28,9 +28,9 @@ from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.targets import DOMAINS, MESH, TRANSFERRED
-from pinnpoint.transfer.coefficients import Coefficients
+from pinnpoint.transfer.boundary.seams import Seam
 from pinnpoint.transfer.continuum import Continuum
-from pinnpoint.transfer.seams import Seam
+from pinnpoint.transfer.media.coefficients import Coefficients
 
 INSIDE = frozenset({"quadrature", "notes", "total_load", "sides", "loops", "seam", "file", "lame", "held"})
 """What is not shown of a problem in a notebook."""

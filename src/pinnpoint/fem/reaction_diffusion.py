@@ -18,10 +18,16 @@ from pinnpoint.base.errors import InputError, in_words
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.families.loads import LoadFamily, vectors
 from pinnpoint.certifiers.protocols import Forecast as Cost
-from pinnpoint.fem import assembly
-from pinnpoint.fem.bending import Bending
-from pinnpoint.fem.bent_queries import BentQueries
-from pinnpoint.fem.coefficients import (
+from pinnpoint.fem.assembling import assembly
+from pinnpoint.fem.assembling.elements import ORDER, Nodes
+from pinnpoint.fem.assembling.enriched import Enriched, Enrichment, diffusive
+from pinnpoint.fem.assembling.enrichments import body_load, given_values, surface_load
+from pinnpoint.fem.assembling.operators import is_opaque, operator
+from pinnpoint.fem.conversion import as_mesh
+from pinnpoint.fem.corrected import corrected_lift, corrected_values
+from pinnpoint.fem.curved.bending import Bending
+from pinnpoint.fem.curved.bent_queries import BentQueries
+from pinnpoint.fem.data.coefficients import (
     Data,
     function,
     named,
@@ -31,28 +37,22 @@ from pinnpoint.fem.coefficients import (
     require_defined,
     require_defined_on,
 )
-from pinnpoint.fem.coercivity import path_coercivity
-from pinnpoint.fem.conditions import admissible, require_apart, require_boundary
-from pinnpoint.fem.conversion import as_mesh
-from pinnpoint.fem.corrected import corrected_lift, corrected_values
-from pinnpoint.fem.elements import ORDER, Nodes
-from pinnpoint.fem.enriched import Enriched, Enrichment, diffusive
-from pinnpoint.fem.enrichments import body_load, given_values, surface_load
+from pinnpoint.fem.data.conditions import admissible, require_apart, require_boundary
+from pinnpoint.fem.data.flow import require_continuous
+from pinnpoint.fem.data.held import HeldBoundary, prescribed, resolve
+from pinnpoint.fem.data.periodic import Periodic
+from pinnpoint.fem.data.robin import Robin
+from pinnpoint.fem.data.sources import body, by_groups, source_of
+from pinnpoint.fem.data.varied import reaction_parts
 from pinnpoint.fem.extraction import Extraction, extract
+from pinnpoint.fem.families.operator_family import OperatorFamily
+from pinnpoint.fem.families.references import reference_of
 from pinnpoint.fem.fields import Component, FieldQueries
-from pinnpoint.fem.flow import require_continuous
-from pinnpoint.fem.forecast import ROUGHLY, Forecast, cost, require_worth
-from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
-from pinnpoint.fem.lifted import Lifted, as_lift, lift_of, lifted
-from pinnpoint.fem.lifted_bent import constants, left_on_curves, require_liftable
-from pinnpoint.fem.operator_family import OperatorFamily
-from pinnpoint.fem.operators import is_opaque, operator
-from pinnpoint.fem.periodic import Periodic
-from pinnpoint.fem.references import reference_of
-from pinnpoint.fem.robin import Robin
+from pinnpoint.fem.lifts.forecast import ROUGHLY, Forecast, cost, require_worth
+from pinnpoint.fem.lifts.lifted import Lifted, as_lift, lift_of, lifted
+from pinnpoint.fem.lifts.lifted_bent import constants, left_on_curves, require_liftable
 from pinnpoint.fem.scalar_queries import ScalarQueries
-from pinnpoint.fem.sources import body, by_groups, source_of
-from pinnpoint.fem.varied import reaction_parts
+from pinnpoint.fem.stability.coercivity import path_coercivity
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.bent.shapes import Shape
 from pinnpoint.mesh.gluing import Gluing, glued
@@ -69,14 +69,14 @@ from pinnpoint.systems.goals import EnergyError, Everywhere, Extreme, L2Error, M
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Ball, Flux, Goal, Patch, Point, Queries
 from pinnpoint.systems.spaces import AdmissibleSpace
-from pinnpoint.transfer.anchors import DIRICHLET, NEUMANN
-from pinnpoint.transfer.coefficients import Coefficients
+from pinnpoint.transfer.boundary.seams import Seam
 from pinnpoint.transfer.continuum import Continuum
+from pinnpoint.transfer.energy.anchors import DIRICHLET, NEUMANN
 from pinnpoint.transfer.equilibrated import Equilibrated
 from pinnpoint.transfer.everywhere.corrected import Corrected
-from pinnpoint.transfer.medium import Medium
-from pinnpoint.transfer.seams import Seam
-from pinnpoint.transfer.work import BUDGET
+from pinnpoint.transfer.media.coefficients import Coefficients
+from pinnpoint.transfer.media.medium import Medium
+from pinnpoint.transfer.points.work import BUDGET
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
-from pinnpoint.fem.blocks import block_queries
-from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.assembling.blocks import block_queries
+from pinnpoint.fem.assembling.elements import Nodes
 from pinnpoint.fem.fields import Component, FieldQueries, slope_rows
 from pinnpoint.fem.problem import ScalarProblem
 from pinnpoint.systems.goals import Block, Cells, Goal, Slope

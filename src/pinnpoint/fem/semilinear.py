@@ -16,15 +16,15 @@ from pinnpoint.base.arrays import Index, Limits, Matrix, Vector, frozen, set_fie
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certifiers.protocols import Transferable
-from pinnpoint.fem import assembly
-from pinnpoint.fem.coefficients import Data, per_cell
+from pinnpoint.fem.assembling import assembly
+from pinnpoint.fem.assembling.elements import ORDER, Nodes
+from pinnpoint.fem.assembling.enriched import Enrichment
+from pinnpoint.fem.assembling.enrichments import reaction_load
 from pinnpoint.fem.conversion import as_mesh
-from pinnpoint.fem.elements import ORDER, Nodes
-from pinnpoint.fem.enriched import Enrichment
-from pinnpoint.fem.enrichments import reaction_load
+from pinnpoint.fem.data.coefficients import Data, per_cell
+from pinnpoint.fem.data.held import HeldBoundary
 from pinnpoint.fem.extraction import Extraction
 from pinnpoint.fem.fields import Component
-from pinnpoint.fem.held import HeldBoundary
 from pinnpoint.fem.problem import FiniteElements
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.fem.scalar_queries import Names
@@ -39,8 +39,8 @@ from pinnpoint.systems.semilinear.base import AbstractSemilinear
 from pinnpoint.systems.semilinear.cubic import CubicSystem, share
 from pinnpoint.systems.semilinear.reaction import Reaction, ReactionSystem
 from pinnpoint.systems.spaces import AdmissibleSpace
-from pinnpoint.transfer.monotone import Monotone
-from pinnpoint.transfer.reactions import CubicTerm, ReactionTerm
+from pinnpoint.transfer.nonlinear.monotone import Monotone
+from pinnpoint.transfer.nonlinear.reactions import CubicTerm, ReactionTerm
 
 
 @dataclass(frozen=True, eq=False)

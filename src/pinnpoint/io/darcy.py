@@ -16,7 +16,7 @@ from pinnpoint.base.arrays import Vector, number, plain
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import DependencyMissingError, InputError
 from pinnpoint.base.files import PathLike, require_file
-from pinnpoint.fem.grids import GRIDS, PLACES, GridMap, require_pixels
+from pinnpoint.fem.data.grids import GRIDS, PLACES, GridMap, require_pixels
 from pinnpoint.io.stores import HDF5, dataset, open_hdf5
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh

@@ -23,7 +23,7 @@ from pinnpoint.certificates.json import write_json
 from pinnpoint.certifiers.base import AbstractCertifier
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.protocols import Certifier, Problem
-from pinnpoint.fem.lifted import AbstractLifted
+from pinnpoint.fem.lifts.lifted import AbstractLifted
 from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.io.meshes.vtu import UNKNOWN, stamp, write_vtu
 from pinnpoint.mesh.mesh import Mesh

@@ -11,7 +11,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.cases.study import Study
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certifiers.protocols import Certifier, Problem
-from pinnpoint.fem.lifted import AbstractLifted
+from pinnpoint.fem.lifts.lifted import AbstractLifted
 from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.fem.problem import FiniteElements
 from pinnpoint.outputs.moments import Moments

@@ -20,8 +20,8 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import PathLike, write_whole
 from pinnpoint.base.version import __version__
 from pinnpoint.certificates.population import Population
-from pinnpoint.fem.cellwise import Cellwise
-from pinnpoint.fem.population_certifier import PopulationCertifier
+from pinnpoint.fem.families.cellwise import Cellwise
+from pinnpoint.fem.families.population_certifier import PopulationCertifier
 from pinnpoint.report.population import PopulationView, Worst, write_population_report
 
 TRIED = 8

@@ -18,7 +18,7 @@ from pinnpoint.certifiers.families.loads import LoadFamily
 from pinnpoint.certifiers.protocols import Extraction, Prepared
 from pinnpoint.certifiers.proved import Proved
 from pinnpoint.certifiers.verb import run
-from pinnpoint.fem.lifted import AbstractLifted
+from pinnpoint.fem.lifts.lifted import AbstractLifted
 from pinnpoint.systems.derived import Derived
 
 Answer = Callable[[Vector | None, Vector | None, Vector | None], Certificate]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from pinnpoint.base.errors import InputError
 from pinnpoint.certifiers.protocols import Problem
-from pinnpoint.fem.coefficients import function
+from pinnpoint.fem.data.coefficients import function
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.training.field import TrainedField
 from pinnpoint.training.networks import Shape, coordinate_network

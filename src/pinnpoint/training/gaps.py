@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from pinnpoint.base.brief import brief
-from pinnpoint.fem.source_flux import SourceFlux
+from pinnpoint.fem.families.source_flux import SourceFlux
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import torch
 
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.fem.coefficients import Data
+from pinnpoint.fem.data.coefficients import Data
 from pinnpoint.training.trainer import seeded
 
 

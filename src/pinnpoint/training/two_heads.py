@@ -18,9 +18,9 @@ from pinnpoint.base.arrays import Vector, floats, number, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.population import Population
-from pinnpoint.fem.operator_family import OperatorFamily
-from pinnpoint.fem.population_certifier import PopulationCertifier
-from pinnpoint.fem.random_fields import on_triangles
+from pinnpoint.fem.families.operator_family import OperatorFamily
+from pinnpoint.fem.families.population_certifier import PopulationCertifier
+from pinnpoint.fem.families.random_fields import on_triangles
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.mesh.domains import generate
 from pinnpoint.models.networks.safetensors import read_metadata, read_state, write_safetensors

@@ -22,14 +22,14 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import UNIT, gamma, gammas, sum_up, up
 from pinnpoint.taylor.bernstein import Density, gram, inverse_gram, pairs
-from pinnpoint.transfer.clipping import positive_parts
-from pinnpoint.transfer.decimals import Enclosed, precision
-from pinnpoint.transfer.geometry import Shapes
-from pinnpoint.transfer.mollifier import density as mollified
-from pinnpoint.transfer.profiles import Profile
-from pinnpoint.transfer.radial_series import sphere_measure
+from pinnpoint.transfer.energy.geometry import Shapes
+from pinnpoint.transfer.points.clipping import positive_parts
+from pinnpoint.transfer.points.decimals import Enclosed, precision
+from pinnpoint.transfer.points.mollifier import density as mollified
+from pinnpoint.transfer.points.profiles import Profile
+from pinnpoint.transfer.points.radial_series import sphere_measure
+from pinnpoint.transfer.points.work import Work
 from pinnpoint.transfer.stretch import Stretch
-from pinnpoint.transfer.work import Work
 
 
 def corners_of(at: Vector, side: float) -> tuple[Vector, Vector]:

@@ -21,10 +21,11 @@ from pinnpoint.taylor.bernstein import Density, from_linear, from_quadratic, gra
 from pinnpoint.taylor.inputs import Data, enclosed, fixed
 from pinnpoint.taylor.simplices import density
 from pinnpoint.taylor.suprema import supremum
-from pinnpoint.transfer.anchors import DIRICHLET, NEUMANN, Anchors, anchors
-from pinnpoint.transfer.coefficients import Coefficients, Field
-from pinnpoint.transfer.equilibration import equilibrate
-from pinnpoint.transfer.estimator import CHUNK, Estimator, Side
+from pinnpoint.transfer.boundary.facets import FacetLoad, measures
+from pinnpoint.transfer.boundary.robin import Exchange, exchange
+from pinnpoint.transfer.boundary.seams import Seam
+from pinnpoint.transfer.energy.anchors import DIRICHLET, NEUMANN, Anchors, anchors
+from pinnpoint.transfer.energy.estimator import CHUNK, Estimator, Side
 from pinnpoint.transfer.everywhere.convex import convex_constant
 from pinnpoint.transfer.everywhere.mesh_constant import (
     MOST,
@@ -33,20 +34,19 @@ from pinnpoint.transfer.everywhere.mesh_constant import (
     interpolation_constant,
     mesh_constant,
 )
-from pinnpoint.transfer.facets import FacetLoad, measures
-from pinnpoint.transfer.fans_lowest import LowestFluxes
-from pinnpoint.transfer.flux_map import MANY, FluxMap
-from pinnpoint.transfer.ground import Ground
+from pinnpoint.transfer.flux.equilibration import equilibrate
+from pinnpoint.transfer.flux.fans_lowest import LowestFluxes
+from pinnpoint.transfer.flux.flux_map import MANY, FluxMap
+from pinnpoint.transfer.flux.rests import Rests
+from pinnpoint.transfer.flux.targets import against_gradients, targets
 from pinnpoint.transfer.helpers import Helpers
-from pinnpoint.transfer.medium import Medium, spared
-from pinnpoint.transfer.outflow import Outflow
-from pinnpoint.transfer.regional import Regional, pieces
-from pinnpoint.transfer.rests import Rests
-from pinnpoint.transfer.robin import Exchange, exchange
-from pinnpoint.transfer.seams import Seam
+from pinnpoint.transfer.media.coefficients import Coefficients, Field
+from pinnpoint.transfer.media.medium import Medium, spared
+from pinnpoint.transfer.media.outflow import Outflow
+from pinnpoint.transfer.media.regional import Regional, pieces
+from pinnpoint.transfer.points.ground import Ground
+from pinnpoint.transfer.points.work import BUDGET
 from pinnpoint.transfer.stretch import Stretch
-from pinnpoint.transfer.targets import against_gradients, targets
-from pinnpoint.transfer.work import BUDGET
 
 CLOSE = 1.6
 """Of C_h: where the closed form of the mesh constant is at most this, an eigenvalue would hardly give less."""

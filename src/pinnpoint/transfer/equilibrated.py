@@ -22,24 +22,24 @@ from pinnpoint.rounding.arithmetic import UNIT, require_round_to_nearest, up
 from pinnpoint.systems.goals import Everywhere, Maximum, Minimum
 from pinnpoint.systems.queries import Ball, Goal, Point, Queries
 from pinnpoint.taylor.bernstein import Density, pairs
-from pinnpoint.transfer.ceilings import Ceilings
-from pinnpoint.transfer.coefficients import Field
+from pinnpoint.transfer.boundary.data_lift import DataLift
+from pinnpoint.transfer.boundary.gaps import flux_change, is_met
+from pinnpoint.transfer.boundary.space_lift import SpaceLift, lift_of
 from pinnpoint.transfer.continuum import Continuum
-from pinnpoint.transfer.data_lift import DataLift
-from pinnpoint.transfer.estimator import Bounds, Pair, Side
+from pinnpoint.transfer.energy.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.everywhere.asked import asked_for, extreme_queries
 from pinnpoint.transfer.everywhere.grounds import require_grounds
 from pinnpoint.transfer.everywhere.lengths import by_energy
 from pinnpoint.transfer.everywhere.mirrors import mirrors
 from pinnpoint.transfer.everywhere.setting import OnCells, Setting
-from pinnpoint.transfer.gaps import flux_change, is_met
+from pinnpoint.transfer.flux.rests import Rests
 from pinnpoint.transfer.goals import Functional, functionals
-from pinnpoint.transfer.indefinite import Indefinite
-from pinnpoint.transfer.medium import mean_square
-from pinnpoint.transfer.one_dimension import pointwise
-from pinnpoint.transfer.rests import Rests
-from pinnpoint.transfer.space_lift import SpaceLift, lift_of
-from pinnpoint.transfer.varied_gaps import spread, varied_change, varied_flux_change
+from pinnpoint.transfer.line.one_dimension import pointwise
+from pinnpoint.transfer.media.coefficients import Field
+from pinnpoint.transfer.media.medium import mean_square
+from pinnpoint.transfer.media.varied_gaps import spread, varied_change, varied_flux_change
+from pinnpoint.transfer.nonlinear.ceilings import Ceilings
+from pinnpoint.transfer.spectrum.indefinite import Indefinite
 
 log = logging.getLogger(__name__)
 

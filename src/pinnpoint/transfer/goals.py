@@ -33,23 +33,23 @@ from pinnpoint.taylor.bernstein import Density
 from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.taylor.simplices import density as density_on
 from pinnpoint.taylor.simplices import enclose
-from pinnpoint.transfer.anchors import DIRICHLET, NEUMANN
 from pinnpoint.transfer.blocks import corners_of, over_ball, over_block, over_cells
-from pinnpoint.transfer.coefficients import Coefficients, Field
+from pinnpoint.transfer.boundary.facets import FacetLoad, measures
+from pinnpoint.transfer.boundary.robin_flux import robin_flux
 from pinnpoint.transfer.continuum import Continuum
-from pinnpoint.transfer.distances import largest_ball
-from pinnpoint.transfer.facets import FacetLoad, measures
-from pinnpoint.transfer.ground import ROOMY, WORTH, Ground
-from pinnpoint.transfer.kernelled import Kernelled, completed
-from pinnpoint.transfer.kernels import Kernel
-from pinnpoint.transfer.mollifier import density as mollified
-from pinnpoint.transfer.places import cell_of, facet_at, in_domain
-from pinnpoint.transfer.robin_flux import robin_flux
-from pinnpoint.transfer.slopes import POWER, OddBump, reach_of, slope_term
+from pinnpoint.transfer.energy.anchors import DIRICHLET, NEUMANN
+from pinnpoint.transfer.media.coefficients import Coefficients, Field
+from pinnpoint.transfer.media.surroundings import Surroundings
+from pinnpoint.transfer.media.varying_points import Found, averaged, bounded, found, reach, surroundings_at
+from pinnpoint.transfer.points.distances import largest_ball
+from pinnpoint.transfer.points.ground import ROOMY, WORTH, Ground
+from pinnpoint.transfer.points.kernelled import Kernelled, completed
+from pinnpoint.transfer.points.kernels import Kernel
+from pinnpoint.transfer.points.mollifier import density as mollified
+from pinnpoint.transfer.points.places import cell_of, facet_at, in_domain
+from pinnpoint.transfer.points.slopes import POWER, OddBump, reach_of, slope_term
+from pinnpoint.transfer.points.work import Work
 from pinnpoint.transfer.stretch import Stretch
-from pinnpoint.transfer.surroundings import Surroundings
-from pinnpoint.transfer.varying_points import Found, averaged, bounded, found, reach, surroundings_at
-from pinnpoint.transfer.work import Work
 
 log = logging.getLogger(__name__)
 

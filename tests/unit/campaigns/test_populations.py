@@ -21,7 +21,7 @@ import pytest
 import pinnpoint as pp
 from pinnpoint import campaigns
 from pinnpoint.campaigns import records
-from pinnpoint.fem.random_fields import on_triangles
+from pinnpoint.fem.families.random_fields import on_triangles
 from tests import ROOT
 from tests.support import population_tasks as tasks
 

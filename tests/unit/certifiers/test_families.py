@@ -229,7 +229,7 @@ def test_problem_families_against_dense_solves():
 
 def test_forces_with_moments_are_loads_of_a_family():
     """The four load cases of the bracket, each as it is assembled alone."""
-    from pinnpoint.fem.bracket_loads import LOADS, bracket
+    from pinnpoint.fem.elastic.bracket_loads import LOADS, bracket
 
     body = bracket()
     family = body.family([{"force": {"pin": load}} for load in LOADS.values()])

@@ -14,7 +14,7 @@ import pytest
 import pinnpoint as pp
 from pinnpoint.base.errors import DependencyMissingError, InputError
 from pinnpoint.cli.main import main
-from pinnpoint.fem.bracket_loads import LOADS
+from pinnpoint.fem.elastic.bracket_loads import LOADS
 from pinnpoint.mesh.bracket import BOLTS, PIN, bracket_mesh, edge_length, free_dofs
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.quality import facet_angles, quality, radius_ratios

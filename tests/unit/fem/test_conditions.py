@@ -14,11 +14,11 @@ from pinnpoint import fem
 from pinnpoint.cases.read import read_case
 from pinnpoint.cli.main import main
 from pinnpoint.distributed.frame import make_frame
-from pinnpoint.fem.coercivity import path_coercivity
-from pinnpoint.fem.loads import Load
+from pinnpoint.fem.elastic.loads import Load
+from pinnpoint.fem.stability.coercivity import path_coercivity
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh
-from pinnpoint.transfer.gaps import flux_change
+from pinnpoint.transfer.boundary.gaps import flux_change
 
 SQUARE = generate("square", 4)
 CUBE = generate("cube", 2)

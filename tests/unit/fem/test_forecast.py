@@ -11,8 +11,8 @@ import pytest
 import pinnpoint as pp
 from pinnpoint.certifiers.verb import run
 from pinnpoint.cli.main import main
-from pinnpoint.fem import forecast
-from pinnpoint.fem.lifted import lift_of
+from pinnpoint.fem.lifts import forecast
+from pinnpoint.fem.lifts.lifted import lift_of
 from pinnpoint.models import MLP, Lift
 from pinnpoint.models.networks import benchmark
 

@@ -21,7 +21,7 @@ from pinnpoint.taylor.bernstein import Density
 from pinnpoint.taylor.declared import Declared
 from pinnpoint.taylor.geometry import Simplices, orders
 from pinnpoint.taylor.inputs import models as models_on
-from pinnpoint.transfer.facets import FacetLoad
+from pinnpoint.transfer.boundary.facets import FacetLoad
 from tests import ROOT
 from tests.support import continua
 from tests.support.network_files import gemms, onnx, safetensors, state

@@ -11,15 +11,15 @@ import sympy as sp
 
 import pinnpoint as pp
 from pinnpoint.cli.main import main as command
-from pinnpoint.fem import lifted_solids
-from pinnpoint.fem.lifted_solids import law_of
+from pinnpoint.fem.elastic import lifted_solids
+from pinnpoint.fem.elastic.lifted_solids import law_of
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.models import MLP, Lift, VectorLift
 from pinnpoint.outputs.bundle.write import write_bundle
 from pinnpoint.taylor.models import constant
 from pinnpoint.taylor.simplices import enclose
-from pinnpoint.transfer.facets import normals
+from pinnpoint.transfer.boundary.facets import normals
 from pinnpoint_verify.claims import main as verified
 from tests.support.network_files import safetensors, state
 

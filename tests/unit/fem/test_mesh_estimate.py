@@ -9,8 +9,8 @@ import pytest
 
 import pinnpoint as pp
 from pinnpoint.cli.main import main
-from pinnpoint.fem.elements import Nodes
-from pinnpoint.fem.enriched import Enriched, diffusive, elastic
+from pinnpoint.fem.assembling.elements import Nodes
+from pinnpoint.fem.assembling.enriched import Enriched, diffusive, elastic
 from pinnpoint.fem.mesh_estimate import at_nodes
 from pinnpoint.io import simjeb
 from pinnpoint.mesh.mesh import Mesh

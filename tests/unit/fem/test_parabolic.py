@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.fem import assembly
+from pinnpoint.fem.assembling import assembly
 from pinnpoint.fem.parabolic.storage import require_blocks
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.systems.goals import Gaussian, Point

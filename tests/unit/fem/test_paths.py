@@ -12,11 +12,11 @@ import scipy.sparse as sp
 
 import pinnpoint as pp
 from pinnpoint.base.errors import CertificationError
-from pinnpoint.fem.coercivity import energy_floor, path_coercivity
-from pinnpoint.fem.compared import _matrix, in_order, reference
-from pinnpoint.fem.paths import grow, path_bound
-from pinnpoint.fem.stored import stored_error
-from pinnpoint.fem.wide import WIDE
+from pinnpoint.fem.stability.coercivity import energy_floor, path_coercivity
+from pinnpoint.fem.stability.compared import _matrix, in_order, reference
+from pinnpoint.fem.stability.paths import grow, path_bound
+from pinnpoint.fem.stability.stored import stored_error
+from pinnpoint.fem.stability.wide import WIDE
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.rounding.arithmetic import UNIT
 

@@ -19,8 +19,8 @@ import pinnpoint as pp
 from pinnpoint import fem
 from pinnpoint.cli.check import memory
 from pinnpoint.cli.main import main
-from pinnpoint.fem import assembly
-from pinnpoint.fem.elements import Nodes, quadratic_mass, quadratic_stiffness
+from pinnpoint.fem.assembling import assembly
+from pinnpoint.fem.assembling.elements import Nodes, quadratic_mass, quadratic_stiffness
 from pinnpoint.fem.extraction import NodeValues
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.io import generate

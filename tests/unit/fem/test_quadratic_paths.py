@@ -9,11 +9,11 @@ from scipy.sparse.linalg import eigsh
 import pinnpoint as pp
 from pinnpoint import fem
 from pinnpoint.base.errors import CertificationError
-from pinnpoint.fem import quadratic_paths
-from pinnpoint.fem.assembly import elasticity_matrix, load, pattern, stiffness
-from pinnpoint.fem.coercivity import path_coercivity
-from pinnpoint.fem.elements import Nodes
-from pinnpoint.fem.quadratic_paths import cell_constants, quadratic_error
+from pinnpoint.fem.assembling.assembly import elasticity_matrix, load, pattern, stiffness
+from pinnpoint.fem.assembling.elements import Nodes
+from pinnpoint.fem.stability import quadratic_paths
+from pinnpoint.fem.stability.coercivity import path_coercivity
+from pinnpoint.fem.stability.quadratic_paths import cell_constants, quadratic_error
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.fem.grids import from_grid
+from pinnpoint.fem.data.grids import from_grid
 from pinnpoint.formulas.expressions import parse
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.fem.grids import GridMap, from_grid, on_nodes
+from pinnpoint.fem.data.grids import GridMap, from_grid, on_nodes
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.models.runtimes.grid import grid_predictor
 

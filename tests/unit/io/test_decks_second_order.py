@@ -9,7 +9,7 @@ from scipy.sparse.linalg import spsolve
 import pinnpoint as pp
 from pinnpoint import fem
 from pinnpoint.cli.main import main
-from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.assembling.elements import Nodes
 from pinnpoint.io.meshes.blocks import Block as Cells
 from pinnpoint.io.meshes.blocks import Blocks, build_mesh
 from pinnpoint.io.meshes.simplices import simplified

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.fem.bending import Bending
-from pinnpoint.fem.bent import Spread, Turned
+from pinnpoint.fem.curved.bending import Bending
+from pinnpoint.fem.curved.bent import Spread, Turned
 from pinnpoint.mesh.bent.arcs import arcs
 from pinnpoint.mesh.bent.faces import separation
 from pinnpoint.mesh.bent.projection import projected

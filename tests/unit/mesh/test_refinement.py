@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial import Delaunay
 
 from pinnpoint.base.errors import InputError
-from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.assembling.elements import Nodes
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.refine import Refiner, dorfler, families

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.fem.bending import Bending
+from pinnpoint.fem.curved.bending import Bending
 from pinnpoint.mesh.bent.maps import edge_rows
 from pinnpoint.mesh.bent.patches import Patches
 from pinnpoint.mesh.mesh import Mesh

@@ -12,7 +12,7 @@ import pytest
 from scipy.sparse.linalg import spsolve
 
 import pinnpoint as pp
-from pinnpoint.fem.random_fields import darcy_fields, on_triangles
+from pinnpoint.fem.families.random_fields import darcy_fields, on_triangles
 from pinnpoint.outputs.population_tables import report_table
 from pinnpoint.outputs.populations import coefficient_features, remedy
 from pinnpoint.report.population import PopulationView, render_population

@@ -23,8 +23,8 @@ from pinnpoint.taylor.inputs import models as models_on
 from pinnpoint.taylor.models import TaylorModel
 from pinnpoint.taylor.simplices import density, enclose, supremum
 from pinnpoint.taylor.spaces import space
-from pinnpoint.transfer.data_term import data_term
-from pinnpoint.transfer.kernels import Kernel
+from pinnpoint.transfer.points.data_term import data_term
+from pinnpoint.transfer.points.kernels import Kernel
 from tests.support.simplices import corners
 
 ACTIVATIONS = ("tanh", "sin", "sigmoid", "softplus", "silu", "gelu", "gelu-tanh")

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse.linalg as spla
 
 import pinnpoint as pp
-from pinnpoint.fem.random_fields import darcy_fields, on_triangles
+from pinnpoint.fem.families.random_fields import darcy_fields, on_triangles
 from pinnpoint.models.networks import two_heads as plain
 
 torch = pytest.importorskip("torch", reason="pip install 'pinnpoint[torch]'")
@@ -81,7 +81,7 @@ def test_training_needs_no_solved_instance(monkeypatch):
     for name in ("solve", "lstsq", "inv", "pinv"):
         monkeypatch.setattr(np.linalg, name, none)
         monkeypatch.setattr(torch.linalg, name, none)
-    monkeypatch.setattr("pinnpoint.fem.source_flux.splu", none)
+    monkeypatch.setattr("pinnpoint.fem.families.source_flux.splu", none)
     seen = []
 
     def drawn(rng, count):

@@ -10,8 +10,8 @@ import pytest
 
 import pinnpoint as pp
 from pinnpoint.taylor.bernstein import pairs
-from pinnpoint.transfer.ball_cells import MeshCells
-from pinnpoint.transfer.profiles import Profile
+from pinnpoint.transfer.points.ball_cells import MeshCells
+from pinnpoint.transfer.points.profiles import Profile
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import pinnpoint as pp
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.taylor.bernstein import exact_gram, means, pairs
-from pinnpoint.transfer import pieces
 from pinnpoint.transfer.blocks import corners_of, over_ball, over_block, over_cells
-from pinnpoint.transfer.work import Work
+from pinnpoint.transfer.points import pieces
+from pinnpoint.transfer.points.work import Work
 
 SIZES = {1: 9, 2: 5, 3: 3}
 DOMAINS = {1: "interval", 2: "square", 3: "cube"}

@@ -14,10 +14,10 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.cli.main import main
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.systems.semilinear.reaction import Reaction
-from pinnpoint.transfer.kernels import Kernel
-from pinnpoint.transfer.line_moments import ring_moments
-from pinnpoint.transfer.mollifier import density
-from pinnpoint.transfer.work import BUDGET, Work
+from pinnpoint.transfer.points.kernels import Kernel
+from pinnpoint.transfer.points.line_moments import ring_moments
+from pinnpoint.transfer.points.mollifier import density
+from pinnpoint.transfer.points.work import BUDGET, Work
 from pinnpoint_verify import main as verify
 from tests.support.continua import box, with_sides
 from tests.support.truths import exactly, holds

@@ -12,13 +12,13 @@ from scipy.special import roots_legendre
 
 from pinnpoint.mesh.quadrature import conical
 from pinnpoint.taylor.bernstein import gram, values
-from pinnpoint.transfer import pieces
-from pinnpoint.transfer.clipping import positive_parts
-from pinnpoint.transfer.kernels import DEFAULT_POWER, Kernel
-from pinnpoint.transfer.mollifier import density
-from pinnpoint.transfer.pieces import Cells, start
-from pinnpoint.transfer.profiles import Profile
-from pinnpoint.transfer.work import Work
+from pinnpoint.transfer.points import pieces
+from pinnpoint.transfer.points.clipping import positive_parts
+from pinnpoint.transfer.points.kernels import DEFAULT_POWER, Kernel
+from pinnpoint.transfer.points.mollifier import density
+from pinnpoint.transfer.points.pieces import Cells, start
+from pinnpoint.transfer.points.profiles import Profile
+from pinnpoint.transfer.points.work import Work
 
 
 def box(d, n, jitter=0.0, seed=0):

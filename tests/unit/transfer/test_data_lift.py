@@ -12,7 +12,7 @@ import pytest
 
 import pinnpoint as pp
 from pinnpoint.mesh.mesh import Mesh
-from pinnpoint.transfer.data_lift import DataLift
+from pinnpoint.transfer.boundary.data_lift import DataLift
 from pinnpoint_verify.claims import main as verify
 
 G = "exp(x)*sin(2*y + 0.3)"

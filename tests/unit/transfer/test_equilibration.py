@@ -15,8 +15,8 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.taylor import bernstein
 from pinnpoint.taylor.bernstein import gram, pairs
-from pinnpoint.transfer.equilibration import equilibrate, solve_patches
-from pinnpoint.transfer.patches import Ingredients, shares, to_nodal
+from pinnpoint.transfer.flux.equilibration import equilibrate, solve_patches
+from pinnpoint.transfer.flux.patches import Ingredients, shares, to_nodal
 
 RNG = np.random.default_rng
 BOTH = (False, True) if find_spec("numba") else (False,)
@@ -426,7 +426,7 @@ def test_vertices_where_the_mesh_is_no_manifold(name, order):
 @pytest.mark.skipif(find_spec("numba") is None, reason="needs numba")
 @pytest.mark.parametrize("order", [0, 1])
 def test_threads_and_columns_change_nothing(monkeypatch, order):
-    from pinnpoint.transfer import equilibration_compiled
+    from pinnpoint.transfer.flux import equilibration_compiled
 
     problem = Problem(grid(2, 60, 0.2), 1, neumann=True)
     one = problem.flux(order, compiled=True)

@@ -12,8 +12,8 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.topology import Topology
-from pinnpoint.transfer.norms import Norms
-from pinnpoint.transfer.reactions import ReactionTerm, fluxes, height
+from pinnpoint.transfer.energy.norms import Norms
+from pinnpoint.transfer.nonlinear.reactions import ReactionTerm, fluxes, height
 
 PI = math.pi
 Reaction = pp.fem.Reaction
@@ -259,7 +259,7 @@ def test_quadratic_states_that_solve_nothing_are_held():
 
 def test_compositions_are_those_of_the_elements():
     from pinnpoint.taylor.bernstein import pairs
-    from pinnpoint.transfer.reactions import ReactionTerm as Term
+    from pinnpoint.transfer.nonlinear.reactions import ReactionTerm as Term
 
     rng = np.random.default_rng(0)
     for d in (1, 2, 3):

@@ -5,7 +5,7 @@ import pytest
 
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.topology import Topology
-from pinnpoint.transfer.fans import SLOTS, fans
+from pinnpoint.transfer.flux.fans import SLOTS, fans
 
 BOW = Topology([[0.0, 0.0], [1, 1], [1, -1], [-1, 1], [-1, -1]], [[0, 1, 2], [0, 3, 4]])
 """Two triangles that touch in one vertex."""

@@ -11,10 +11,10 @@ from scipy.special import j0
 import pinnpoint as pp
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding import inertia as counts
-from pinnpoint.transfer import separation as separations
-from pinnpoint.transfer.indefinite import Indefinite
-from pinnpoint.transfer.kernels import Kernel
-from pinnpoint.transfer.separation import Separation, separation
+from pinnpoint.transfer.points.kernels import Kernel
+from pinnpoint.transfer.spectrum import separation as separations
+from pinnpoint.transfer.spectrum.indefinite import Indefinite
+from pinnpoint.transfer.spectrum.separation import Separation, separation
 
 PI = math.pi
 ZERO = {"boundary": 0.0}
@@ -72,7 +72,7 @@ def test_coefficients_that_jump_and_free_sides_are_separated_too():
     """Against eigenvalues of a finer mesh, from above."""
     from scipy.linalg import eigh
 
-    from pinnpoint.transfer.conforming import conforming
+    from pinnpoint.transfer.spectrum.conforming import conforming
 
     def setting(n):
         mesh = pp.io.generate("square", n)

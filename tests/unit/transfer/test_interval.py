@@ -15,11 +15,11 @@ from pinnpoint.formulas.expressions import parse
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding import decimals
-from pinnpoint.transfer import interval
 from pinnpoint.transfer.continuum import Continuum
-from pinnpoint.transfer.interval import DirectRoute
-from pinnpoint.transfer.one_dimension import reach
-from pinnpoint.transfer.residuals import interval_residual
+from pinnpoint.transfer.line import interval
+from pinnpoint.transfer.line.interval import DirectRoute
+from pinnpoint.transfer.line.one_dimension import reach
+from pinnpoint.transfer.line.residuals import interval_residual
 from tests.support import exactly
 
 

@@ -10,10 +10,10 @@ import pytest
 import pinnpoint as pp
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.taylor.bernstein import Density, pairs
-from pinnpoint.transfer.equilibration import equilibrate, solve_patches
-from pinnpoint.transfer.estimator import Side
-from pinnpoint.transfer.linear_sides import METER
-from pinnpoint.transfer.patches import Ingredients, to_nodal
+from pinnpoint.transfer.energy.estimator import Side
+from pinnpoint.transfer.energy.linear_sides import METER
+from pinnpoint.transfer.flux.equilibration import equilibrate, solve_patches
+from pinnpoint.transfer.flux.patches import Ingredients, to_nodal
 from tests.support.keepers import Watching
 
 NUMBA = pytest.param(

@@ -8,7 +8,7 @@ import pytest
 import pinnpoint as pp
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.topology import Topology
-from pinnpoint.transfer.norms import Norms
+from pinnpoint.transfer.energy.norms import Norms
 
 WAVE = (
     "sin(pi*x/2)*cos(pi*y)",

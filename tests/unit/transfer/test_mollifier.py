@@ -16,12 +16,12 @@ from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.mesh.quadrature import RULE_DEFECT, conical
 from pinnpoint.taylor.bernstein import gram, values
 from pinnpoint.taylor.tables import children
-from pinnpoint.transfer import mollifier
-from pinnpoint.transfer.ball_cells import MeshCells
-from pinnpoint.transfer.distances import largest_ball
-from pinnpoint.transfer.kernels import Kernel
-from pinnpoint.transfer.mollifier import density
-from pinnpoint.transfer.work import Work
+from pinnpoint.transfer.points import mollifier
+from pinnpoint.transfer.points.ball_cells import MeshCells
+from pinnpoint.transfer.points.distances import largest_ball
+from pinnpoint.transfer.points.kernels import Kernel
+from pinnpoint.transfer.points.mollifier import density
+from pinnpoint.transfer.points.work import Work
 
 
 def _volumes(corners):

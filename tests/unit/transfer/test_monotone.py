@@ -16,11 +16,19 @@ from pinnpoint.certifiers.tolerance import certify_to
 from pinnpoint.formulas.expressions import parse
 from pinnpoint.mesh.domains import generate
 from pinnpoint.taylor.bernstein import Density, exact_gram, gram, mean_of_powers, values
-from pinnpoint.transfer import monotone, norms, reactions, remainder
-from pinnpoint.transfer.estimator import Estimator
-from pinnpoint.transfer.kernels import Kernel
-from pinnpoint.transfer.potentials import FOURTH, formula, potential
-from pinnpoint.transfer.products import exponents, multiplied, paired, projected, square_times, square_times_linear
+from pinnpoint.transfer.energy import norms
+from pinnpoint.transfer.energy.estimator import Estimator
+from pinnpoint.transfer.energy.products import (
+    exponents,
+    multiplied,
+    paired,
+    projected,
+    square_times,
+    square_times_linear,
+)
+from pinnpoint.transfer.nonlinear import monotone, reactions, remainder
+from pinnpoint.transfer.points.kernels import Kernel
+from pinnpoint.transfer.points.potentials import FOURTH, formula, potential
 from tests.support.cubics import dual_solver, manufactured, random_case, shares
 
 ONE = np.array([[0.13], [0.25], [0.5], [0.81]])

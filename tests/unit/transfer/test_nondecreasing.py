@@ -13,8 +13,8 @@ from pinnpoint.formulas.derivatives import derivative
 from pinnpoint.formulas.expressions import parse
 from pinnpoint.formulas.signs import bounds, everywhere, nonnegative
 from pinnpoint.mesh.domains import generate
-from pinnpoint.transfer.norms import Norms
-from pinnpoint.transfer.reactions import ReactionTerm
+from pinnpoint.transfer.energy.norms import Norms
+from pinnpoint.transfer.nonlinear.reactions import ReactionTerm
 
 Reaction = pp.fem.Reaction
 RISING = "sinh(2*u)|u**3 + u**5|exp(u)|-exp(-u)|tanh(u)|3*u + sin(2*u)|u + sin(u)|atan(u)/pi|log(1 + exp(u))|0.1*u - 2"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.transfer.estimator import Side
+from pinnpoint.transfer.energy.estimator import Side
 from pinnpoint.transfer.operators.any_mesh import AnyMesh
 from pinnpoint.transfer.operators.grid import Grid
 from pinnpoint.transfer.operators.lattice import Lattice

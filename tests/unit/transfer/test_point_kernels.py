@@ -12,12 +12,12 @@ from flint import acb, arb, ctx
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import parse
 from pinnpoint.rounding.arithmetic import UNIT
-from pinnpoint.transfer import rings
-from pinnpoint.transfer.data_term import data_term, data_terms, product_rule
-from pinnpoint.transfer.decimals import Enclosed, pi, precision
-from pinnpoint.transfer.kernels import Kernel
-from pinnpoint.transfer.rings import ring
-from pinnpoint.transfer.work import Work
+from pinnpoint.transfer.points import rings
+from pinnpoint.transfer.points.data_term import data_term, data_terms, product_rule
+from pinnpoint.transfer.points.decimals import Enclosed, pi, precision
+from pinnpoint.transfer.points.kernels import Kernel
+from pinnpoint.transfer.points.rings import ring
+from pinnpoint.transfer.points.work import Work
 
 KERNELS = [  # d, κ, c, R, k, r₀
     (d, kappa, c, 0.7, k, r0)

@@ -9,8 +9,8 @@ import pytest
 
 import pinnpoint as pp
 from pinnpoint.taylor.bernstein import Density, pairs
-from pinnpoint.transfer.estimator import Side
-from pinnpoint.transfer.products import paired
+from pinnpoint.transfer.energy.estimator import Side
+from pinnpoint.transfer.energy.products import paired
 from pinnpoint.transfer.slabs.linear import LinearCells
 from pinnpoint.transfer.slabs.measured import Meter
 from tests.support.keepers import Watching

@@ -11,9 +11,9 @@ from scipy.integrate import quad
 from pinnpoint.formulas.expressions import parse
 from pinnpoint.mesh.domains import generate
 from pinnpoint.taylor.bernstein import exact_gram, pairs
-from pinnpoint.transfer.kernels import Kernel
-from pinnpoint.transfer.mollifier import density
-from pinnpoint.transfer.slopes import Falling, OddBump, reach_of, slope_term
+from pinnpoint.transfer.points.kernels import Kernel
+from pinnpoint.transfer.points.mollifier import density
+from pinnpoint.transfer.points.slopes import Falling, OddBump, reach_of, slope_term
 
 OMEGA = {1: 2.0, 2: 2 * math.pi, 3: 4 * math.pi}
 

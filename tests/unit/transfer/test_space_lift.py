@@ -11,10 +11,10 @@ import pytest
 
 import pinnpoint as pp
 from pinnpoint.mesh.mesh import Mesh
-from pinnpoint.transfer import space_lift
-from pinnpoint.transfer.estimator import Side
-from pinnpoint.transfer.lift_modes import powers_of
-from pinnpoint.transfer.space_lift import EDGE, SpaceLift
+from pinnpoint.transfer.boundary import space_lift
+from pinnpoint.transfer.boundary.lift_modes import powers_of
+from pinnpoint.transfer.boundary.space_lift import EDGE, SpaceLift
+from pinnpoint.transfer.energy.estimator import Side
 from pinnpoint_verify import raised_space
 from pinnpoint_verify.claims import main as verify
 from tests.support.boundaries import linear_boundary

@@ -17,15 +17,15 @@ from pinnpoint.taylor.bernstein import gram, means
 from pinnpoint.taylor.jets import ZERO
 from pinnpoint.taylor.models import constant
 from pinnpoint.taylor.simplices import density
-from pinnpoint.transfer.coefficients import Coefficients
-from pinnpoint.transfer.decimals import Enclosed, precision
-from pinnpoint.transfer.distances import largest_ball, largest_ellipsoid
-from pinnpoint.transfer.kernels import Kernel
-from pinnpoint.transfer.radial_models import ODD, SLACK, RadialModels
-from pinnpoint.transfer.surroundings import Surroundings, cholesky, inverted
-from pinnpoint.transfer.varying_points import data_term, found, reach, surroundings_at
-from pinnpoint.transfer.weights import Point, Weight
-from pinnpoint.transfer.work import Work
+from pinnpoint.transfer.media.coefficients import Coefficients
+from pinnpoint.transfer.media.surroundings import Surroundings, cholesky, inverted
+from pinnpoint.transfer.media.varying_points import data_term, found, reach, surroundings_at
+from pinnpoint.transfer.media.weights import Point, Weight
+from pinnpoint.transfer.points.decimals import Enclosed, precision
+from pinnpoint.transfer.points.distances import largest_ball, largest_ellipsoid
+from pinnpoint.transfer.points.kernels import Kernel
+from pinnpoint.transfer.points.radial_models import ODD, SLACK, RadialModels
+from pinnpoint.transfer.points.work import Work
 from pinnpoint_verify import point_kernels
 
 SHAPES = {1: "interval", 2: "square", 3: "cube"}

@@ -11,7 +11,7 @@ from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.cases.tables import REQUIRED, SPACE, Table, number
-from pinnpoint.fem.grids import GRIDS, from_grid
+from pinnpoint.fem.data.grids import GRIDS, from_grid
 from pinnpoint.formulas.expressions import Expression, parse
 from pinnpoint.io.fields import read_array
 from pinnpoint.mesh.mesh import Mesh
@@ -26,7 +26,7 @@ class CoefficientFile:
     field
         The name of the array in an .npz file.
     grid
-        How values on a grid are meant, see `fem.grids.from_grid`; None where there is one for each cell.
+        How values on a grid are meant, see `fem.data.grids.from_grid`; None where there is one for each cell.
     box
         Where the grid lies; the mesh's own box by default.
     """

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Mask, Vector, per_query
 from pinnpoint.base.errors import InputError
-from pinnpoint.fem.held import resolve
+from pinnpoint.fem.data.held import resolve
 from pinnpoint.fem.parabolic.queries import asked_since, asked_times, gaussians, moving
 from pinnpoint.fem.problem import LiftableElements
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion

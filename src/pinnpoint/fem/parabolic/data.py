@@ -16,7 +16,7 @@ import numpy as np
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.fem.coefficients import Function, function, parsed
+from pinnpoint.fem.data.coefficients import Function, function, parsed
 from pinnpoint.formulas.expressions import Expression, parse
 from pinnpoint.mesh.mesh import BOUNDARY
 from pinnpoint.taylor.inputs import enclosed

@@ -9,7 +9,7 @@ import numpy as np
 from pinnpoint.base.arrays import Vector, floats
 from pinnpoint.base.errors import InputError
 from pinnpoint.certifiers.protocols import Extraction
-from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.assembling.elements import Nodes
 from pinnpoint.fem.extraction import evaluate
 from pinnpoint.fem.parabolic.data import in_time, joined, of_columns, variables
 from pinnpoint.formulas.expressions import Expression, parse

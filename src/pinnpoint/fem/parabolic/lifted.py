@@ -21,8 +21,8 @@ from pinnpoint.certificates.transfer import Route
 from pinnpoint.certifiers.protocols import Certifier, Method
 from pinnpoint.certifiers.standing import Standing
 from pinnpoint.fem.extraction import Extraction
-from pinnpoint.fem.forecast import Forecast
-from pinnpoint.fem.lifted import AbstractLifted, natural_groups
+from pinnpoint.fem.lifts.forecast import Forecast
+from pinnpoint.fem.lifts.lifted import AbstractLifted, natural_groups
 from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.fem.parabolic.data import variables
 from pinnpoint.fem.parabolic.storage import room_for
@@ -40,7 +40,7 @@ from pinnpoint.taylor.jets import ZERO, plus, times
 from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.taylor.networks import BLOCK
 from pinnpoint.taylor.simplices import enclose
-from pinnpoint.transfer.coefficients import Coefficient, modelled
+from pinnpoint.transfer.media.coefficients import Coefficient, modelled
 from pinnpoint.transfer.slabs.route import SlabRoute
 
 SECONDS = {1: 1.5e-4, 2: 6e-4, 3: 4e-3}

@@ -12,10 +12,10 @@ import scipy.sparse as sp
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
-from pinnpoint.fem.coefficients import Function
-from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.assembling.elements import Nodes
+from pinnpoint.fem.data.coefficients import Function
+from pinnpoint.fem.data.sources import by_groups
 from pinnpoint.fem.parabolic.data import at_time, steady
-from pinnpoint.fem.sources import by_groups
 from pinnpoint.mesh.quadrature import at_points, rule
 from pinnpoint.systems.evolution.grid import TimeGrid
 

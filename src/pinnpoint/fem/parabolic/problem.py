@@ -33,14 +33,15 @@ from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.families.loads import LoadFamily, vectors
 from pinnpoint.certifiers.protocols import Certifier, Forecast, Method
 from pinnpoint.certifiers.standing import Standing
-from pinnpoint.fem import assembly
-from pinnpoint.fem.coefficients import Data, function, require_defined
-from pinnpoint.fem.conditions import admissible
+from pinnpoint.fem.assembling import assembly
+from pinnpoint.fem.assembling.elements import ORDER, Nodes
+from pinnpoint.fem.assembling.enriched import Enrichment
 from pinnpoint.fem.conversion import as_mesh
-from pinnpoint.fem.elements import ORDER, Nodes
-from pinnpoint.fem.enriched import Enrichment
+from pinnpoint.fem.data.coefficients import Data, function, require_defined
+from pinnpoint.fem.data.conditions import admissible
+from pinnpoint.fem.data.held import prescribed, resolve
+from pinnpoint.fem.data.sources import by_groups
 from pinnpoint.fem.extraction import Extraction
-from pinnpoint.fem.held import prescribed, resolve
 from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.fem.parabolic.data import in_time, initial_data, moving_robin, moving_sides, steady, table_at
 from pinnpoint.fem.parabolic.extraction import as_moving, extract_moving
@@ -49,7 +50,6 @@ from pinnpoint.fem.parabolic.loads import TimeLoads
 from pinnpoint.fem.parabolic.queries import TIMES, over_time, places_of, times_of
 from pinnpoint.fem.parabolic.storage import require_blocks, require_states, room_for
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
-from pinnpoint.fem.sources import by_groups
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.mesh.refine import Refiner

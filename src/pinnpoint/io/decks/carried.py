@@ -13,7 +13,7 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.assembling.elements import Nodes
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.assembling.elements import Nodes
 from pinnpoint.io.decks.solids import Meaning
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.systems.spaces import AdmissibleSpace

@@ -8,7 +8,7 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
-from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.assembling.elements import Nodes
 from pinnpoint.mesh.mesh import Mesh
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from pinnpoint.base.arrays import Index, Matrix, Vector, floats
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import PathLike
-from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.assembling.elements import Nodes
 from pinnpoint.io.decks.abaqus.deck import read_abaqus_deck
 from pinnpoint.io.decks.deck import DeckData, Subcase
 from pinnpoint.io.decks.nastran.deck import read_nastran

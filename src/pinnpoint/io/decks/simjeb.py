@@ -22,7 +22,7 @@ from pinnpoint.base.files import PathLike, numbers, read_bytes
 from pinnpoint.certificates.batch import CertificateBatch
 from pinnpoint.certifiers.base import AbstractMethod
 from pinnpoint.certifiers.exact import Exact
-from pinnpoint.fem.elasticity import Elasticity
+from pinnpoint.fem.elastic.elasticity import Elasticity
 from pinnpoint.io.decks.problems import Deck, read_deck
 from pinnpoint.mesh.matching import match
 from pinnpoint.systems.queries import Queries

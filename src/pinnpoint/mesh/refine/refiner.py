@@ -112,7 +112,7 @@ class Refiner:
         """The same function on the refined mesh, from its values at the nodes of the mesh before the last refinement.
 
         Piecewise linear functions have a value per vertex; piecewise quadratic ones then one per edge, by its sorted
-        vertex numbers, as in `pinnpoint.fem.elements`. Further axes are components.
+        vertex numbers, as in `pinnpoint.fem.assembling.elements`. Further axes are components.
         """
         U = floats("values", values)
         nodes, count = self._before

@@ -9,7 +9,7 @@ import numpy as np
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.certificates.extremes import Extremes
-from pinnpoint.fem.lifted import Lifted
+from pinnpoint.fem.lifts.lifted import Lifted
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.networks.mlp import MLP
 from pinnpoint.outputs.bundle.curved import bent
@@ -20,14 +20,14 @@ from pinnpoint.outputs.bundle.varied import components, diffusion_at, medium
 from pinnpoint.systems.goals import Block, EnergyError, Everywhere, L2Error, Maximum, Minimum, Slope
 from pinnpoint.systems.queries import Ball, Flux, Patch, Point
 from pinnpoint.taylor.bernstein import Density
+from pinnpoint.transfer.boundary.facets import FacetLoad
+from pinnpoint.transfer.boundary.space_lift import SpaceLift
 from pinnpoint.transfer.equilibrated import Equilibrated
 from pinnpoint.transfer.equilibrated import Witness as EquilibratedWitness
-from pinnpoint.transfer.facets import FacetLoad
-from pinnpoint.transfer.monotone import Monotone
-from pinnpoint.transfer.monotone import Witness as NonlinearWitness
-from pinnpoint.transfer.reactions import CubicTerm, ReactionTerm
-from pinnpoint.transfer.regional import Regional
-from pinnpoint.transfer.space_lift import SpaceLift
+from pinnpoint.transfer.media.regional import Regional
+from pinnpoint.transfer.nonlinear.monotone import Monotone
+from pinnpoint.transfer.nonlinear.monotone import Witness as NonlinearWitness
+from pinnpoint.transfer.nonlinear.reactions import CubicTerm, ReactionTerm
 
 
 def continuous(

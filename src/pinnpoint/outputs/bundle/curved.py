@@ -8,9 +8,9 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index
 from pinnpoint.certificates.certificate import Certificate
-from pinnpoint.fem.bending import Bending
-from pinnpoint.fem.elastic_queries import ElasticQueries
-from pinnpoint.fem.lifted import AbstractLifted
+from pinnpoint.fem.curved.bending import Bending
+from pinnpoint.fem.elastic.elastic_queries import ElasticQueries
+from pinnpoint.fem.lifts.lifted import AbstractLifted
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.mesh.facets import edge_table, facet_keys
 from pinnpoint.outputs.bundle.files import Writer

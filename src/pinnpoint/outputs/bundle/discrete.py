@@ -13,8 +13,8 @@ from pinnpoint.base.errors import CertificationError
 from pinnpoint.base.machine import free_memory
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certifiers.protocols import Problem
-from pinnpoint.fem.coefficients import per_cell
-from pinnpoint.fem.lifted import Lifted
+from pinnpoint.fem.data.coefficients import per_cell
+from pinnpoint.fem.lifts.lifted import Lifted
 from pinnpoint.fem.problem import FiniteElements
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.mesh.gluing import Gluing

@@ -13,11 +13,11 @@ from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Guarantee
 from pinnpoint.certificates.json import identified
 from pinnpoint.certifiers.protocols import Problem
-from pinnpoint.fem.bent import Carried
-from pinnpoint.fem.coefficients import split
-from pinnpoint.fem.elastic_queries import ElasticQueries
-from pinnpoint.fem.lifted import AbstractLifted
-from pinnpoint.fem.loads import Load
+from pinnpoint.fem.curved.bent import Carried
+from pinnpoint.fem.data.coefficients import split
+from pinnpoint.fem.elastic.elastic_queries import ElasticQueries
+from pinnpoint.fem.elastic.loads import Load
+from pinnpoint.fem.lifts.lifted import AbstractLifted
 from pinnpoint.fem.problem import FiniteElements
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.fem.semilinear import Semilinear

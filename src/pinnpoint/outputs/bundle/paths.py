@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.fem.coercivity import Ground
-from pinnpoint.fem.paths import path_witness
 from pinnpoint.fem.problem import FiniteElements
+from pinnpoint.fem.stability.coercivity import Ground
+from pinnpoint.fem.stability.paths import path_witness
 from pinnpoint.outputs.bundle.files import Writer
 
 RESERVE = 0.5

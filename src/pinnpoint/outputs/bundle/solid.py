@@ -8,9 +8,9 @@ import numpy as np
 
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Guarantee
-from pinnpoint.fem.coefficients import per_cell
-from pinnpoint.fem.lifted_solids import LiftedSolid
-from pinnpoint.fem.solids import solid_of
+from pinnpoint.fem.data.coefficients import per_cell
+from pinnpoint.fem.elastic.lifted_solids import LiftedSolid
+from pinnpoint.fem.elastic.solids import solid_of
 from pinnpoint.models.smooth import SmoothField
 from pinnpoint.outputs.bundle.continuous import kept
 from pinnpoint.outputs.bundle.document import text

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
-from pinnpoint.fem.bent import Turned
+from pinnpoint.fem.curved.bent import Turned
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.bent.places import back
 from pinnpoint.outputs.bundle.document import text
@@ -19,13 +19,13 @@ from pinnpoint.taylor.bernstein import Density
 from pinnpoint.taylor.geometry import orders, path_order
 from pinnpoint.taylor.spaces import MANY
 from pinnpoint.taylor.tables import bernstein
-from pinnpoint.transfer.coefficients import Coefficients, Field
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.equilibrated import Witness
 from pinnpoint.transfer.goals import Functional
-from pinnpoint.transfer.medium import Piece
-from pinnpoint.transfer.places import cell_of
-from pinnpoint.transfer.varying_points import fixed_zero
+from pinnpoint.transfer.media.coefficients import Coefficients, Field
+from pinnpoint.transfer.media.medium import Piece
+from pinnpoint.transfer.media.varying_points import fixed_zero
+from pinnpoint.transfer.points.places import cell_of
 
 MOST_REGIONS = 64
 """Regions with coefficients of their own that a bundle has formulas for."""

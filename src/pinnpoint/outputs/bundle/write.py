@@ -18,12 +18,12 @@ from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.settled import known_extremes
 from pinnpoint.certifiers.protocols import Liftable, Problem, SelfCertifying
-from pinnpoint.fem.bent import Carried
-from pinnpoint.fem.lifted import AbstractLifted
-from pinnpoint.fem.lifted_solids import LiftedSolid
+from pinnpoint.fem.curved.bent import Carried
+from pinnpoint.fem.elastic.lifted_solids import LiftedSolid
+from pinnpoint.fem.elastic.solids import solid_of
+from pinnpoint.fem.lifts.lifted import AbstractLifted
 from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
-from pinnpoint.fem.solids import solid_of
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.formulas.signs import bounds
 from pinnpoint.mesh.topology import Topology
@@ -44,11 +44,11 @@ from pinnpoint.systems.semilinear.cubic import CubicSystem
 from pinnpoint.systems.semilinear.reaction import ReactionSystem
 from pinnpoint.taylor.inputs import fixed
 from pinnpoint.transfer.elastic.route import Witness
+from pinnpoint.transfer.energy.norms import faces_of
 from pinnpoint.transfer.equilibrated import Witness as Fluxes
-from pinnpoint.transfer.monotone import Witness as Nonlinear
-from pinnpoint.transfer.norms import faces_of
-from pinnpoint.transfer.reactions import ReactionTerm
-from pinnpoint.transfer.regional import Regional
+from pinnpoint.transfer.media.regional import Regional
+from pinnpoint.transfer.nonlinear.monotone import Witness as Nonlinear
+from pinnpoint.transfer.nonlinear.reactions import ReactionTerm
 
 MOST_NAME = 1000
 """Characters of a query's name, for the checker."""

@@ -24,7 +24,7 @@ from pinnpoint.transfer.elastic.start import Start, averaged
 from pinnpoint.transfer.elastic.strains import Strains
 from pinnpoint.transfer.elastic.stress import Aim, StressSpace
 from pinnpoint.transfer.elastic.tree import Tree
-from pinnpoint.transfer.geometry import Shapes
+from pinnpoint.transfer.energy.geometry import Shapes
 
 ITERATIONS = 8
 """Steps of conjugate gradients; after these the bound is about 1.1 times the best that such stresses give."""

@@ -21,9 +21,9 @@ from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding.arithmetic import gamma, up
 from pinnpoint.taylor.bernstein import Density, from_linear, gram, linear_projection, pairs
+from pinnpoint.transfer.boundary.facets import measures
 from pinnpoint.transfer.elastic.constants import LIFT, MEAN, QUADRATIC, RIGID, stretch, trace_constant
-from pinnpoint.transfer.facets import measures
-from pinnpoint.transfer.geometry import Shapes
+from pinnpoint.transfer.energy.geometry import Shapes
 
 CHUNK = 8192
 

@@ -36,9 +36,9 @@ from pinnpoint.taylor.jets import jet_of
 from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.taylor.simplices import density, quadratic, root_mean_square
 from pinnpoint.taylor.spaces import POINT
-from pinnpoint.transfer.cells import State
-from pinnpoint.transfer.gaps import polynomial_degree
-from pinnpoint.transfer.geometry import Shapes
+from pinnpoint.transfer.boundary.gaps import polynomial_degree
+from pinnpoint.transfer.energy.cells import State
+from pinnpoint.transfer.energy.geometry import Shapes
 
 Given = Sequence[tuple[Index, Sequence[Any]]]
 """Facets, and what is given on them by components; None where a component is free."""

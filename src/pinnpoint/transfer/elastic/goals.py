@@ -41,13 +41,13 @@ from pinnpoint.systems.queries import Queries
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.taylor.inputs import fixed
 from pinnpoint.taylor.simplices import density as density_on
+from pinnpoint.transfer.boundary.facets import measures, normals
 from pinnpoint.transfer.elastic.functional import Functional, tensor_on, with_norm
 from pinnpoint.transfer.elastic.loads import Load, StressLoad, Traction
 from pinnpoint.transfer.elastic.points import displacement, tensor_at
 from pinnpoint.transfer.elastic.reference import voigt
 from pinnpoint.transfer.elastic.solid import Solid
 from pinnpoint.transfer.elastic.thermal import mean
-from pinnpoint.transfer.facets import measures, normals
 
 log = logging.getLogger(__name__)
 

@@ -25,9 +25,9 @@ from math import comb
 
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.transfer.decimals import Enclosed, precision
 from pinnpoint.transfer.elastic.radial import DIGITS, Ringed, Terms, antiderived, at, combined, derived, shifted
-from pinnpoint.transfer.radial_series import euler_beta, sphere_measure
+from pinnpoint.transfer.points.decimals import Enclosed, precision
+from pinnpoint.transfer.points.radial_series import euler_beta, sphere_measure
 
 
 @dataclass(frozen=True)

@@ -28,11 +28,11 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import UNIT, at_most, up
 from pinnpoint.taylor.inputs import Data, Enclosed, costly, enclosed, fixed, function, model_of
 from pinnpoint.taylor.models import TaylorModel, constant
-from pinnpoint.transfer.data_term import agreed, product_rule
 from pinnpoint.transfer.elastic.kelvin import Kelvin
 from pinnpoint.transfer.elastic.radial import Ringed
-from pinnpoint.transfer.polar_models import Models, against
-from pinnpoint.transfer.work import Work
+from pinnpoint.transfer.points.data_term import agreed, product_rule
+from pinnpoint.transfer.points.polar_models import Models, against
+from pinnpoint.transfer.points.work import Work
 
 Field = TypeVar("Field", TaylorModel, Vector)
 Angular = Callable[[Mapping[int, Any], Sequence[Any], Any], list[Any]]

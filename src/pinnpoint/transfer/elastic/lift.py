@@ -26,7 +26,7 @@ from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding.arithmetic import gamma, up
 from pinnpoint.taylor.bernstein import mean_of_powers
 from pinnpoint.transfer.elastic.reference import congruence
-from pinnpoint.transfer.geometry import Shapes
+from pinnpoint.transfer.energy.geometry import Shapes
 
 TABLES = Path(__file__).parents[2] / "data" / "stress_lift.npz"
 COUNT = 100

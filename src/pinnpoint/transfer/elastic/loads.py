@@ -11,7 +11,7 @@ from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import up
 from pinnpoint.taylor.bernstein import Density
-from pinnpoint.transfer.facets import FacetLoad
+from pinnpoint.transfer.boundary.facets import FacetLoad
 
 
 @dataclass(frozen=True, eq=False)

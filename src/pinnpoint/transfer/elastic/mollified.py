@@ -8,13 +8,13 @@ from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import UNIT, up
 from pinnpoint.taylor.bernstein import Density
-from pinnpoint.transfer.decimals import Enclosed, precision
 from pinnpoint.transfer.elastic.kelvin import Kelvin
 from pinnpoint.transfer.elastic.radial import DIGITS
-from pinnpoint.transfer.mollifier import density
-from pinnpoint.transfer.profiles import Profile
-from pinnpoint.transfer.radial_series import sphere_measure
-from pinnpoint.transfer.work import Work
+from pinnpoint.transfer.points.decimals import Enclosed, precision
+from pinnpoint.transfer.points.mollifier import density
+from pinnpoint.transfer.points.profiles import Profile
+from pinnpoint.transfer.points.radial_series import sphere_measure
+from pinnpoint.transfer.points.work import Work
 
 
 @dataclass(frozen=True)

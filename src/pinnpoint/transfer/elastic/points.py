@@ -20,15 +20,15 @@ from pinnpoint.taylor.bernstein import Density
 from pinnpoint.taylor.inputs import enclosed, fixed
 from pinnpoint.taylor.simplices import enclose
 from pinnpoint.taylor.suprema import supremum
-from pinnpoint.transfer.distances import largest_ball
 from pinnpoint.transfer.elastic.functional import Functional, given_on, tensor_on, with_norm
 from pinnpoint.transfer.elastic.kelvin import Kelvin, kelvin_of
 from pinnpoint.transfer.elastic.kernel_terms import displacement_term, tensor_term
 from pinnpoint.transfer.elastic.loads import Load, StressLoad
 from pinnpoint.transfer.elastic.mollified import mollified
 from pinnpoint.transfer.elastic.solid import Solid
-from pinnpoint.transfer.places import cell_of, facet_at, in_domain
-from pinnpoint.transfer.work import Work
+from pinnpoint.transfer.points.distances import largest_ball
+from pinnpoint.transfer.points.places import cell_of, facet_at, in_domain
+from pinnpoint.transfer.points.work import Work
 
 FAR = 0.02
 """Balls smaller than this share of their cell are told to be."""

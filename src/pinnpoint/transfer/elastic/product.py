@@ -24,14 +24,14 @@ from pinnpoint.base.arrays import Vector
 from pinnpoint.base.threads import on_all_cores
 from pinnpoint.rounding.arithmetic import UNIT, at_most, gamma, sum_up, up
 from pinnpoint.taylor.bernstein import from_linear, gram, values
-from pinnpoint.transfer.cells import mean_product
 from pinnpoint.transfer.elastic.lift import lattice, lifted, mass
 from pinnpoint.transfer.elastic.loads import Load, StressLoad
 from pinnpoint.transfer.elastic.reference import voigt
 from pinnpoint.transfer.elastic.solid import Solid
 from pinnpoint.transfer.elastic.strains import Strains, mean_of_linear
 from pinnpoint.transfer.elastic.stress import StressSpace
-from pinnpoint.transfer.geometry import Shapes
+from pinnpoint.transfer.energy.cells import mean_product
+from pinnpoint.transfer.energy.geometry import Shapes
 
 CHUNK = 1024
 """Cells at once."""

@@ -16,8 +16,8 @@ import numpy as np
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import up
-from pinnpoint.transfer.decimals import Enclosed, precision, total
-from pinnpoint.transfer.radial_series import centred
+from pinnpoint.transfer.points.decimals import Enclosed, precision, total
+from pinnpoint.transfer.points.radial_series import centred
 
 DIGITS = 90
 """Decimal digits of the computation; powers of σ and of mid/half cost fewer than 60 of them."""

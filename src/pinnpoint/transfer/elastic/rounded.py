@@ -32,8 +32,8 @@ from pinnpoint.transfer.elastic.product import Bounds, Pair, Side
 from pinnpoint.transfer.elastic.route import Elastic
 from pinnpoint.transfer.elastic.slivers import OnArcs
 from pinnpoint.transfer.elastic.strains import Strains
+from pinnpoint.transfer.energy.geometry import Shapes
 from pinnpoint.transfer.equilibrated import Enclosed
-from pinnpoint.transfer.geometry import Shapes
 
 SWEEPS = 3
 """How often chords are told the stress along the arc."""

@@ -18,15 +18,15 @@ from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
 from pinnpoint.taylor.bernstein import Density, from_linear, gram
 from pinnpoint.taylor.inputs import fixed
 from pinnpoint.taylor.simplices import density
+from pinnpoint.transfer.boundary.facets import FacetLoad, measures
 from pinnpoint.transfer.continuum import FLOOR, node_numbers, shape_table
 from pinnpoint.transfer.elastic.arcs import Arcs
 from pinnpoint.transfer.elastic.loads import Load, StressLoad, Traction
 from pinnpoint.transfer.elastic.material import least_stiffness
 from pinnpoint.transfer.elastic.reference import voigt
 from pinnpoint.transfer.elastic.thermal import Thermal
-from pinnpoint.transfer.facets import FacetLoad, measures
-from pinnpoint.transfer.geometry import Shapes
-from pinnpoint.transfer.work import BUDGET
+from pinnpoint.transfer.energy.geometry import Shapes
+from pinnpoint.transfer.points.work import BUDGET
 
 SHARE = {1: 2e-2, 2: 5e-3}
 """The data's error on a cell, relative to its size, against (h/L)^(2 · degree), by degree."""

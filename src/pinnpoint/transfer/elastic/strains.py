@@ -8,9 +8,9 @@ import numpy as np
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.rounding.arithmetic import gamma, up
-from pinnpoint.transfer.cells import COUNT, State
 from pinnpoint.transfer.elastic.reference import voigt
-from pinnpoint.transfer.geometry import Shapes
+from pinnpoint.transfer.energy.cells import COUNT, State
+from pinnpoint.transfer.energy.geometry import Shapes
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ from pinnpoint.rounding.arithmetic import TINY, gamma, up
 from pinnpoint.transfer.elastic.compensated import unbalanced
 from pinnpoint.transfer.elastic.material import least_stiffness
 from pinnpoint.transfer.elastic.reference import Integers, congruence, numerators, roots, slots, voigt
-from pinnpoint.transfer.geometry import Shapes, cofactors
+from pinnpoint.transfer.energy.geometry import Shapes, cofactors
 
 CHUNK = 2048
 """Cells at once."""

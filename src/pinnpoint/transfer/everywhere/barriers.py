@@ -19,8 +19,8 @@ from pinnpoint.rounding.arithmetic import down, up
 from pinnpoint.taylor.inputs import Data, enclosed
 from pinnpoint.taylor.simplices import density
 from pinnpoint.taylor.suprema import supremum
-from pinnpoint.transfer.anchors import NEUMANN
 from pinnpoint.transfer.continuum import Continuum
+from pinnpoint.transfer.energy.anchors import NEUMANN
 from pinnpoint.transfer.everywhere.bounds import CellBounds
 from pinnpoint.transfer.everywhere.mirrors import unmet_on
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.rounding.arithmetic import up
-from pinnpoint.transfer.anchors import DIRICHLET
 from pinnpoint.transfer.continuum import Continuum
+from pinnpoint.transfer.energy.anchors import DIRICHLET
 from pinnpoint.transfer.everywhere.covers import cover
 
 

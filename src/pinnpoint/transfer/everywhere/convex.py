@@ -15,7 +15,7 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Mask, Vector
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding.arithmetic import UNIT, down, up
-from pinnpoint.transfer.geometry import Shapes
+from pinnpoint.transfer.energy.geometry import Shapes
 
 PI_DOWN = 3.141592653589793  # float64's value is below π
 FRAMES = ((1.0, 1.0, 0.0), (1.0, 0.0, 1.0), (0.0, 1.0, 1.0), (1.0, 1.0, 1.0))

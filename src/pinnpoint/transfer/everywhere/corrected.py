@@ -1,6 +1,6 @@
 """Corrected values: u at any number of points from one state and one number, with no dual problem for any of them.
 
-With w and Φ of a ball about x (`transfer.kernels`), u(x) = ∫w u + ∫fΦ. So U(x) = ∫w u_h + ∫fΦ is computable, and
+With w and Φ of a ball about x (`transfer.points.kernels`), u(x) = ∫w u + ∫fΦ. So U(x) = ∫w u_h + ∫fΦ is computable, and
 
     |u(x) − U(x)| ≤ ‖w‖₂ ‖u − u_h‖₂.
 
@@ -23,16 +23,16 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import UNIT, at_most, down, gamma, sum_up, up
 from pinnpoint.systems.queries import Point
 from pinnpoint.taylor.bernstein import Density, gram
-from pinnpoint.transfer.anchors import DIRICHLET
 from pinnpoint.transfer.continuum import Continuum, bernstein
+from pinnpoint.transfer.energy.anchors import DIRICHLET
 from pinnpoint.transfer.everywhere.balls import PI_UP
 from pinnpoint.transfer.everywhere.boxes import box_sides, rim_height
 from pinnpoint.transfer.everywhere.l2 import MeanError, l2_error
 from pinnpoint.transfer.everywhere.setting import Setting
 from pinnpoint.transfer.goals import functional
-from pinnpoint.transfer.kernels import Kernel
-from pinnpoint.transfer.mollifier import density as mollified
-from pinnpoint.transfer.potentials import NEAR, potential
+from pinnpoint.transfer.points.kernels import Kernel
+from pinnpoint.transfer.points.mollifier import density as mollified
+from pinnpoint.transfer.points.potentials import NEAR, potential
 
 FINE = 0.005
 """Share of the radius that integration may have."""

@@ -21,7 +21,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding.arithmetic import down, gamma, up
 from pinnpoint.rounding.matrices import product_up
-from pinnpoint.transfer.geometry import Shapes
+from pinnpoint.transfer.energy.geometry import Shapes
 
 CHUNK = 8192
 """Cells at once."""

@@ -8,12 +8,12 @@ from pinnpoint.base.arrays import Vector
 from pinnpoint.rounding.arithmetic import down, up
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.taylor.inputs import Data, fixed
-from pinnpoint.transfer.anchors import NEUMANN
-from pinnpoint.transfer.coefficients import balance
 from pinnpoint.transfer.continuum import Continuum
+from pinnpoint.transfer.energy.anchors import NEUMANN
 from pinnpoint.transfer.everywhere.barriers import height, ranges
 from pinnpoint.transfer.everywhere.bounds import CellBounds
 from pinnpoint.transfer.everywhere.residual import residual
+from pinnpoint.transfer.media.coefficients import balance
 
 ROUTE = "barrier along the flow"
 

@@ -14,12 +14,12 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.rounding.arithmetic import at_most, down, gamma, norm_up, sum_up, up
 from pinnpoint.taylor.bernstein import gram
-from pinnpoint.transfer.anchors import DIRICHLET
+from pinnpoint.transfer.boundary.facets import measures
 from pinnpoint.transfer.continuum import Continuum, shape_table
-from pinnpoint.transfer.estimator import Side
+from pinnpoint.transfer.energy.anchors import DIRICHLET
+from pinnpoint.transfer.energy.estimator import Side
 from pinnpoint.transfer.everywhere.mesh_constant import MeshConstant
 from pinnpoint.transfer.everywhere.setting import Setting
-from pinnpoint.transfer.facets import measures
 
 SPARE = 8e-9
 """Of bounds in norms, left to another program: defects that are all rounding may count for more there."""

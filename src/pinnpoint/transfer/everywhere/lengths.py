@@ -14,20 +14,20 @@ from pinnpoint.rounding.arithmetic import at_most, down, gamma, norm_up, sum_up,
 from pinnpoint.taylor.bernstein import pairs
 from pinnpoint.taylor.simplices import density
 from pinnpoint.taylor.suprema import supremum
-from pinnpoint.transfer.anchors import DIRICHLET
-from pinnpoint.transfer.cells import COUNT, State, mean_product
+from pinnpoint.transfer.boundary.gaps import extension_energy, is_met
 from pinnpoint.transfer.continuum import Continuum
-from pinnpoint.transfer.estimator import CHUNK
+from pinnpoint.transfer.energy.anchors import DIRICHLET
+from pinnpoint.transfer.energy.cells import COUNT, State, mean_product
+from pinnpoint.transfer.energy.estimator import CHUNK
+from pinnpoint.transfer.energy.geometry import Shapes
+from pinnpoint.transfer.energy.products import LOOSE, multiplied, projected
 from pinnpoint.transfer.everywhere.l2 import SPARE, l2_error, second_constant
 from pinnpoint.transfer.everywhere.setting import Setting
-from pinnpoint.transfer.gaps import extension_energy, is_met
-from pinnpoint.transfer.geometry import Shapes
-from pinnpoint.transfer.indefinite import Indefinite
-from pinnpoint.transfer.medium import Medium
-from pinnpoint.transfer.products import LOOSE, multiplied, projected
-from pinnpoint.transfer.separation import first_eigenvalue
+from pinnpoint.transfer.media.medium import Medium
+from pinnpoint.transfer.media.varied_gaps import size_on
+from pinnpoint.transfer.spectrum.indefinite import Indefinite
+from pinnpoint.transfer.spectrum.separation import first_eigenvalue
 from pinnpoint.transfer.stretch import DEPTH, FINE
-from pinnpoint.transfer.varied_gaps import size_on
 
 ROUNDING = 1e-12
 """Of the distance of two states, left to other programs' roundings."""

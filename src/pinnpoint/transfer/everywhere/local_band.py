@@ -21,8 +21,8 @@ import numpy as np
 from pinnpoint.base.arrays import Mask, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import down, gamma, up
-from pinnpoint.transfer.anchors import DIRICHLET, NEUMANN
 from pinnpoint.transfer.continuum import Continuum, bernstein
+from pinnpoint.transfer.energy.anchors import DIRICHLET, NEUMANN
 from pinnpoint.transfer.everywhere.balls import ball_volume, ball_volume_up, gradient_norm, potential_norm
 from pinnpoint.transfer.everywhere.bounds import CellBounds
 from pinnpoint.transfer.everywhere.boxes import box_sides, rim_height

@@ -16,9 +16,9 @@ from pinnpoint.rounding.arithmetic import down, gamma, up
 from pinnpoint.taylor.bernstein import pairs
 from pinnpoint.taylor.inputs import fixed
 from pinnpoint.taylor.suprema import supremum
-from pinnpoint.transfer.anchors import NEUMANN
+from pinnpoint.transfer.boundary.facets import measures
 from pinnpoint.transfer.continuum import Continuum, bernstein
-from pinnpoint.transfer.facets import measures
+from pinnpoint.transfer.energy.anchors import NEUMANN
 
 
 def mirrors(model: Continuum) -> int | None:

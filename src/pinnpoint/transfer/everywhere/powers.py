@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from pinnpoint.base.arrays import Vector
 from pinnpoint.rounding.arithmetic import TINY, gamma, up
 from pinnpoint.taylor.bernstein import mean_of_powers
-from pinnpoint.transfer.products import exponents, product_table
+from pinnpoint.transfer.energy.products import exponents, product_table
 
 LOOSE = gamma(400)
 """More than the roundings in any coefficient or mean computed here."""

@@ -16,8 +16,8 @@ from pinnpoint.certificates.extremes import Found
 from pinnpoint.rounding.arithmetic import gamma, up
 from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.taylor.simplices import enclose
-from pinnpoint.transfer.anchors import DIRICHLET
 from pinnpoint.transfer.continuum import bernstein
+from pinnpoint.transfer.energy.anchors import DIRICHLET
 from pinnpoint.transfer.everywhere.corrected import corrected
 from pinnpoint.transfer.everywhere.setting import Setting
 

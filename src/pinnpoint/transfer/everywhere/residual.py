@@ -10,8 +10,8 @@ import numpy as np
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.rounding.arithmetic import down, gamma, sum_up, up
 from pinnpoint.taylor.bernstein import Density, gram
-from pinnpoint.transfer.anchors import DIRICHLET, NEUMANN
 from pinnpoint.transfer.continuum import Continuum
+from pinnpoint.transfer.energy.anchors import DIRICHLET, NEUMANN
 from pinnpoint.transfer.everywhere.barriers import barrier, given_barrier
 from pinnpoint.transfer.everywhere.bounds import CellBounds
 from pinnpoint.transfer.everywhere.box_weight import box_weight

@@ -17,11 +17,11 @@ from pinnpoint.base.threads import on_all_cores
 from pinnpoint.rounding.arithmetic import down, gamma, up
 from pinnpoint.taylor.bernstein import Density, gram
 from pinnpoint.taylor.inputs import ORDER
-from pinnpoint.transfer.cells import COUNT, Remains, State, remains
 from pinnpoint.transfer.continuum import Continuum, shape_table
-from pinnpoint.transfer.estimator import CHUNK, Bounds, Side
+from pinnpoint.transfer.energy.cells import COUNT, Remains, State, remains
+from pinnpoint.transfer.energy.estimator import CHUNK, Bounds, Side
+from pinnpoint.transfer.energy.geometry import Shapes
 from pinnpoint.transfer.everywhere.powers import powers
-from pinnpoint.transfer.geometry import Shapes
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,8 +22,8 @@ from pinnpoint.transfer.everywhere.drift import drift
 from pinnpoint.transfer.everywhere.grounds import require_grounds
 from pinnpoint.transfer.everywhere.residual import sizes
 from pinnpoint.transfer.everywhere.suprema import Suprema, extreme_rows, only_checked, require_barriers, witnesses
-from pinnpoint.transfer.regional import Regional
-from pinnpoint.transfer.work import BUDGET
+from pinnpoint.transfer.media.regional import Regional
+from pinnpoint.transfer.points.work import BUDGET
 
 SHARE = 0.1
 """The remainder of the residual's models against its root mean square."""

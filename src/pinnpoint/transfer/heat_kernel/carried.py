@@ -29,7 +29,7 @@ from pinnpoint.taylor.jets import ZERO
 from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.taylor.simplices import enclose
 from pinnpoint.taylor.suprema import supremum
-from pinnpoint.transfer.coefficients import Coefficient, derivative, divergence, modelled
+from pinnpoint.transfer.media.coefficients import Coefficient, derivative, divergence, modelled
 
 
 @dataclass(frozen=True, eq=False)

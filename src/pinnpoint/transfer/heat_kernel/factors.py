@@ -13,7 +13,7 @@ from pinnpoint.rounding.arithmetic import gamma, up
 from pinnpoint.taylor.geometry import Simplices, orders
 from pinnpoint.taylor.inputs import Enclosed, models
 from pinnpoint.taylor.spaces import space
-from pinnpoint.transfer.products import exponents, multiplied
+from pinnpoint.transfer.energy.products import exponents, multiplied
 
 DEGREE = {1: 8, 2: 4, 3: 4}
 """Of the polynomials."""

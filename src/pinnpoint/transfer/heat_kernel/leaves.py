@@ -21,8 +21,8 @@ from pinnpoint.taylor.bernstein import pairs
 from pinnpoint.taylor.geometry import Simplices
 from pinnpoint.taylor.inputs import Enclosed
 from pinnpoint.taylor.simplices import gathered
+from pinnpoint.transfer.energy.products import LOOSE, multiplied, projected
 from pinnpoint.transfer.heat_kernel.factors import Factor
-from pinnpoint.transfer.products import LOOSE, multiplied, projected
 
 AT_ONCE = 2048
 """Leaves that the rim cuts whose children are held together."""

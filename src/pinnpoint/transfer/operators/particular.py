@@ -12,10 +12,10 @@ from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import gamma, norm_up, sum_up, up
 from pinnpoint.taylor.bernstein import Density
+from pinnpoint.transfer.boundary.facets import FacetLoad, measures
 from pinnpoint.transfer.continuum import Continuum
-from pinnpoint.transfer.estimator import PI_DOWN, Side
-from pinnpoint.transfer.facets import FacetLoad, measures
-from pinnpoint.transfer.geometry import Shapes
+from pinnpoint.transfer.energy.estimator import PI_DOWN, Side
+from pinnpoint.transfer.energy.geometry import Shapes
 
 SEEN = 1e-10
 """Oscillations below this share of the flux are not worth a number on each cell."""

@@ -18,11 +18,11 @@ from pinnpoint.solvers.direct import SparseLU
 from pinnpoint.solvers.reference import Sines, conjugate, cycles
 from pinnpoint.systems.goals import Cells, Goal
 from pinnpoint.taylor.bernstein import Density
-from pinnpoint.transfer.anchors import DIRICHLET, Anchors
-from pinnpoint.transfer.cells import COUNT
 from pinnpoint.transfer.continuum import Continuum
-from pinnpoint.transfer.equilibration import equilibrate
-from pinnpoint.transfer.estimator import Bounds, Estimator, Pair, Side
+from pinnpoint.transfer.energy.anchors import DIRICHLET, Anchors
+from pinnpoint.transfer.energy.cells import COUNT
+from pinnpoint.transfer.energy.estimator import Bounds, Estimator, Pair, Side
+from pinnpoint.transfer.flux.equilibration import equilibrate
 from pinnpoint.transfer.goals import Functional, Groups
 from pinnpoint.transfer.operators.any_mesh import starts
 from pinnpoint.transfer.operators.particular import Geometry

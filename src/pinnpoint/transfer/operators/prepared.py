@@ -17,9 +17,8 @@ from pinnpoint.rounding.arithmetic import UNIT, down, gamma, sum_up, up
 from pinnpoint.systems.goals import Ball, Block, Cells, Goal, Patch, Point
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.taylor.inputs import fixed
-from pinnpoint.transfer.anchors import DIRICHLET
 from pinnpoint.transfer.continuum import Continuum
-from pinnpoint.transfer.distances import largest_ball
+from pinnpoint.transfer.energy.anchors import DIRICHLET
 from pinnpoint.transfer.goals import Functional, Groups, ball_as_it_is, functional
 from pinnpoint.transfer.operators.any_mesh import AnyMesh
 from pinnpoint.transfer.operators.frozen import Frozen, PointTerms
@@ -41,6 +40,7 @@ from pinnpoint.transfer.operators.sums import (
     two_sided,
 )
 from pinnpoint.transfer.operators.triangles import Triangles, rings
+from pinnpoint.transfer.points.distances import largest_ball
 
 Engine = AnyMesh | Grid | Reduced
 EXACTLY = 2

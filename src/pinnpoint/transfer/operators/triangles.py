@@ -15,7 +15,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.solvers.direct import SparseLU
 from pinnpoint.solvers.reference import SMALL, conjugate
-from pinnpoint.transfer.anchors import DIRICHLET, NEUMANN
+from pinnpoint.transfer.energy.anchors import DIRICHLET, NEUMANN
 from pinnpoint.transfer.operators.particular import Geometry, Particular
 from pinnpoint.transfer.operators.sums import StateSums
 

@@ -24,10 +24,10 @@ from pinnpoint.systems.evolution.grid import TimeGrid
 from pinnpoint.systems.evolution.stepper import Stepper
 from pinnpoint.taylor.bernstein import Density, gram, pairs
 from pinnpoint.taylor.prisms import Modes
+from pinnpoint.transfer.boundary.facets import FacetLoad
 from pinnpoint.transfer.continuum import Continuum
-from pinnpoint.transfer.facets import FacetLoad
+from pinnpoint.transfer.energy.products import paired
 from pinnpoint.transfer.heat_kernel.modes import KernelModes, Weights
-from pinnpoint.transfer.products import paired
 from pinnpoint.transfer.slabs.averages import Average
 from pinnpoint.transfer.slabs.data import Source
 from pinnpoint.transfer.slabs.fluxes import Fluxes

@@ -13,10 +13,10 @@ from pinnpoint.base.arrays import Index
 from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import sum_up, up
 from pinnpoint.taylor.inputs import fixed
-from pinnpoint.transfer.anchors import NEUMANN
+from pinnpoint.transfer.boundary.facets import FacetLoad, measures
 from pinnpoint.transfer.continuum import Continuum
-from pinnpoint.transfer.facets import FacetLoad, measures
-from pinnpoint.transfer.medium import mean_square
+from pinnpoint.transfer.energy.anchors import NEUMANN
+from pinnpoint.transfer.media.medium import mean_square
 from pinnpoint.transfer.slabs.data import Source
 
 

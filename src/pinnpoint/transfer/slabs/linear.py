@@ -1,7 +1,8 @@
 """What linear elements and fluxes of lowest order leave on each cell, for the many sides that slabs have.
 
-The numbers of `transfer.cells`, in fewer operations: σ = (d|K|)⁻¹ Σ_i s_i (x − v_i) has the divergence Σ_i s_i/|K|, and
-δ = σ − κ∇v_h is linear with the vertex values D_j = (d|K|)⁻¹(E_j Σ_i s_i − Σ_i s_iE_i) − κ∇v_h, E_j = v_j − v_0. So
+The numbers of `transfer.energy.cells`, in fewer operations: σ = (d|K|)⁻¹ Σ_i s_i (x − v_i) has the divergence
+Σ_i s_i/|K|, and δ = σ − κ∇v_h is linear with the vertex values D_j = (d|K|)⁻¹(E_j Σ_i s_i − Σ_i s_iE_i) − κ∇v_h,
+E_j = v_j − v_0. So
 
     ∫_K δ·δ′ = |K|/((d+1)(d+2)) [ Σ_j D_j·D′_j + (Σ_j D_j)·(Σ_j D′_j) ].
 
@@ -21,10 +22,10 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.threads import on_all_cores
 from pinnpoint.rounding.arithmetic import TINY, gamma, sum_up, up
 from pinnpoint.taylor.bernstein import gram, pairs
-from pinnpoint.transfer.cells import COUNT
-from pinnpoint.transfer.estimator import KEPT, ROWS, Bounds, Estimator, Pair, Side
-from pinnpoint.transfer.geometry import Shapes
-from pinnpoint.transfer.patches import first_moments
+from pinnpoint.transfer.energy.cells import COUNT
+from pinnpoint.transfer.energy.estimator import KEPT, ROWS, Bounds, Estimator, Pair, Side
+from pinnpoint.transfer.energy.geometry import Shapes
+from pinnpoint.transfer.flux.patches import first_moments
 
 CHUNK = 8192
 """Cells at once."""

@@ -14,12 +14,12 @@ from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
 from pinnpoint.taylor.bernstein import Density, gram
 from pinnpoint.taylor.prisms import Modes
-from pinnpoint.transfer.cells import COUNT
+from pinnpoint.transfer.boundary.facets import FacetLoad
 from pinnpoint.transfer.continuum import Continuum, bernstein
-from pinnpoint.transfer.estimator import Bounds, Pair, Side
-from pinnpoint.transfer.facets import FacetLoad
-from pinnpoint.transfer.patches import first_moments
-from pinnpoint.transfer.products import LOOSE, paired
+from pinnpoint.transfer.energy.cells import COUNT
+from pinnpoint.transfer.energy.estimator import Bounds, Pair, Side
+from pinnpoint.transfer.energy.products import LOOSE, paired
+from pinnpoint.transfer.flux.patches import first_moments
 from pinnpoint.transfer.slabs.fluxes import trace_constant
 from pinnpoint.transfer.slabs.linear import LinearCells, largest
 

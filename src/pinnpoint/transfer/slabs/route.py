@@ -25,17 +25,17 @@ from pinnpoint.taylor.inputs import fixed
 from pinnpoint.taylor.simplices import density, enclose
 from pinnpoint.transfer.blocks import over_ball, over_cells
 from pinnpoint.transfer.continuum import Continuum
-from pinnpoint.transfer.distances import largest_ball
 from pinnpoint.transfer.heat_kernel.carried import Carried
 from pinnpoint.transfer.heat_kernel.kernel import HeatKernel
 from pinnpoint.transfer.heat_kernel.modes import KernelModes
-from pinnpoint.transfer.places import cell_of
+from pinnpoint.transfer.points.distances import largest_ball
+from pinnpoint.transfer.points.places import cell_of
+from pinnpoint.transfer.points.work import BUDGET, Work
 from pinnpoint.transfer.slabs.averages import Average
 from pinnpoint.transfer.slabs.boundary import mismatch
 from pinnpoint.transfer.slabs.data import Source
 from pinnpoint.transfer.slabs.enclosure import Asked, Found, Slabs
 from pinnpoint.transfer.slabs.fluxes import Fluxes
-from pinnpoint.transfer.work import BUDGET, Work
 
 SPAN = 1.5
 """S against R²/κ, at most."""

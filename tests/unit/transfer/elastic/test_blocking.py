@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pinnpoint.fem import Elasticity
-from pinnpoint.fem.solids import solid_of
+from pinnpoint.fem.elastic.solids import solid_of
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.topology import Topology

@@ -13,9 +13,9 @@ import sympy as sy
 from flint import acb, arb, ctx
 
 from pinnpoint.base.errors import InputError
-from pinnpoint.transfer.decimals import Enclosed, precision
 from pinnpoint.transfer.elastic.kelvin import Kelvin, kelvin_of
 from pinnpoint.transfer.elastic.radial import DIGITS, combined
+from pinnpoint.transfer.points.decimals import Enclosed, precision
 from tests.support.balls import ball
 
 R = 0.75

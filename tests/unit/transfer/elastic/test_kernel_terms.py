@@ -13,11 +13,11 @@ import sympy as sy
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import parse
 from pinnpoint.taylor.inputs import model_of
-from pinnpoint.transfer.decimals import Enclosed, precision
 from pinnpoint.transfer.elastic.kelvin import kelvin_of
 from pinnpoint.transfer.elastic.kernel_terms import displacement_term, gradient_term
 from pinnpoint.transfer.elastic.radial import DIGITS
-from pinnpoint.transfer.work import Work
+from pinnpoint.transfer.points.decimals import Enclosed, precision
+from pinnpoint.transfer.points.work import Work
 
 R, LAM, MU = 0.75, 1.75, 0.625
 X0 = np.array([0.25, 0.5, -0.125])

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.fem import Elasticity, solids
-from pinnpoint.fem.solids import solid_of
+from pinnpoint.fem import Elasticity
+from pinnpoint.fem.elastic import solids
+from pinnpoint.fem.elastic.solids import solid_of
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.topology import Topology

@@ -15,9 +15,9 @@ from pinnpoint.taylor.bernstein import values
 from pinnpoint.taylor.tables import children
 from pinnpoint.transfer.elastic.kelvin import kelvin_of
 from pinnpoint.transfer.elastic.mollified import bump_of, mollified
-from pinnpoint.transfer.mollifier import density
-from pinnpoint.transfer.profiles import Profile
-from pinnpoint.transfer.work import Work
+from pinnpoint.transfer.points.mollifier import density
+from pinnpoint.transfer.points.profiles import Profile
+from pinnpoint.transfer.points.work import Work
 
 
 def box(d, n, seed):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pinnpoint.fem import Elasticity
-from pinnpoint.fem.solids import solid_of
+from pinnpoint.fem.elastic.solids import solid_of
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.taylor.bernstein import Density
@@ -14,7 +14,7 @@ from pinnpoint.transfer.elastic.loads import Load
 from pinnpoint.transfer.elastic.product import Bounds, Pair, Products, work_of
 from pinnpoint.transfer.elastic.strains import Strains
 from pinnpoint.transfer.elastic.stress import StressSpace
-from pinnpoint.transfer.geometry import Shapes
+from pinnpoint.transfer.energy.geometry import Shapes
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from pinnpoint.mesh.topology import Topology
 from pinnpoint.transfer.elastic import compensated, reference, stress
 from pinnpoint.transfer.elastic.reference import numerators, slots, verified, voigt
 from pinnpoint.transfer.elastic.stress import Aim, StressSpace
-from pinnpoint.transfer.geometry import Shapes
+from pinnpoint.transfer.energy.geometry import Shapes
 from tests.support.exactly import rational, rational_matrix
 from tests.support.simplices import corners
 

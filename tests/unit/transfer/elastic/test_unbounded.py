@@ -5,7 +5,7 @@ import pytest
 
 import pinnpoint as pp
 from pinnpoint.fem import Elasticity
-from pinnpoint.fem.solids import solid_of
+from pinnpoint.fem.elastic.solids import solid_of
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.transfer.elastic.route import unbounded

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 import pinnpoint as pp
 from pinnpoint.transfer.everywhere import corrected as module
 from pinnpoint.transfer.everywhere.corrected import norm_of
-from pinnpoint.transfer.kernels import Kernel
+from pinnpoint.transfer.points.kernels import Kernel
 
 
 def wave(X):

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 
 import pinnpoint as pp
 from pinnpoint.mesh.topology import Topology
-from pinnpoint.transfer.estimator import Side
+from pinnpoint.transfer.energy.estimator import Side
 from pinnpoint.transfer.everywhere import l2, local_band
 from pinnpoint.transfer.everywhere.balls import ball_volume, ball_volume_up, gradient_norm, potential_norm
 from pinnpoint.transfer.everywhere.l2 import l2_error, second_constant

@@ -11,7 +11,7 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
-from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.assembling.elements import Nodes
 from pinnpoint.io.decks.abaqus.mesh import Part, blocks_of, members_of, read_part
 from pinnpoint.io.decks.abaqus.steps import Steps
 from pinnpoint.io.decks.abaqus.text import Keyword, keywords

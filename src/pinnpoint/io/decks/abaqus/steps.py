@@ -15,8 +15,8 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector, attributes
 from pinnpoint.base.errors import InputError
-from pinnpoint.fem.elements import FACET_MEANS, Nodes
-from pinnpoint.fem.thermal import weight_load
+from pinnpoint.fem.assembling.elements import FACET_MEANS, Nodes
+from pinnpoint.fem.elastic.thermal import weight_load
 from pinnpoint.io.decks.abaqus.mesh import FACES, Part, members_of
 from pinnpoint.io.decks.abaqus.text import Keyword
 from pinnpoint.io.decks.deck import Subcase

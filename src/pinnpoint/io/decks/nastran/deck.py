@@ -13,8 +13,8 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
-from pinnpoint.fem.elements import Nodes
-from pinnpoint.fem.thermal import weight_load
+from pinnpoint.fem.assembling.elements import Nodes
+from pinnpoint.fem.elastic.thermal import weight_load
 from pinnpoint.io.decks.deck import DeckData, Subcase
 from pinnpoint.io.decks.middles import off_chords, on_edges
 from pinnpoint.io.decks.nastran.cards import Cards, read_cards

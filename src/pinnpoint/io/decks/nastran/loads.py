@@ -9,7 +9,7 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
-from pinnpoint.fem.elements import FACET_MEANS, Nodes
+from pinnpoint.fem.assembling.elements import FACET_MEANS, Nodes
 from pinnpoint.io.decks.carried import Carried
 from pinnpoint.io.decks.nastran.cards import Cards
 from pinnpoint.io.decks.nastran.coordinates import System, system_of

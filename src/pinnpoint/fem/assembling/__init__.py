@@ -1,0 +1,1 @@
+"""Elements and the matrices that are assembled from them."""

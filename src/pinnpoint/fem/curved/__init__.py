@@ -1,0 +1,1 @@
+"""Scalar problems on curved domains, carried back to the straight mesh."""

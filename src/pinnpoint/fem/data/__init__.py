@@ -1,0 +1,1 @@
+"""What users give: coefficients, sources, boundary conditions, periodic pairs, pictures."""

@@ -1,0 +1,1 @@
+"""Linear elasticity: bodies, loads, queries, lifts."""

@@ -1,0 +1,1 @@
+"""Many instances of one problem: neural operators, coefficients by groups, references."""

@@ -1,0 +1,1 @@
+"""Predictions kept as they are: what they leave over, as problems of their own."""

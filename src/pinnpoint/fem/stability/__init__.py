@@ -1,0 +1,1 @@
+"""Coercivity of assembled elements, verified at linear cost."""

@@ -1,0 +1,1 @@
+"""What the boundary leaves: Neumann and Robin facets, Dirichlet data that elements do not meet, periodic pairs."""

@@ -1,0 +1,1 @@
+"""Equilibrated fluxes, patch by patch."""

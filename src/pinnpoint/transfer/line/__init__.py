@@ -1,0 +1,1 @@
+"""Intervals: points in one dimension by residuals."""

@@ -1,0 +1,1 @@
+"""Monotone reactions: the linearised dual and its remainder."""

@@ -1,0 +1,1 @@
+"""Points and balls: kernels, mollifiers, and the integrals of data against them."""

@@ -1,0 +1,1 @@
+"""Reactions below zero: where they lie among the eigenvalues."""

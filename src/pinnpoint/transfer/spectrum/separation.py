@@ -1,0 +1,319 @@
+"""Where −1 lies among the eigenvalues that a negative reaction moves: counts of negative pivots.
+
+Let q = max(−c, 0) on each cell, a(v, w) = ∫κ∇v·∇w + c⁺vw and λ_1 ≤ λ_2 ≤ … the eigenvalues of a(v, ·) = λ(qv, ·) over
+functions that vanish on Γ_D; B = a − (q·, ·) is the form of the problem. It is *separated* where m is known with
+
+    λ_m ≤ λ̄ < 1 < λ̲ ≤ λ_{m+1}.
+
+For a number c = −k² these are the eigenvalues of −∇·(κ∇·) divided by k².
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.rounding.arithmetic import UNIT, down, gamma, up
+from pinnpoint.rounding.inertia import Inertia, inertia
+from pinnpoint.rounding.matrices import product_up
+from pinnpoint.transfer.continuum import Continuum
+from pinnpoint.transfer.energy.anchors import DIRICHLET
+from pinnpoint.transfer.everywhere.crouzeix_raviart import CrouzeixRaviart, assemble, mass_pattern
+from pinnpoint.transfer.everywhere.mesh_constant import interpolation_constant
+from pinnpoint.transfer.spectrum.conforming import conforming
+
+Found = TypeVar("Found")
+CLOSE = 1e-6
+"""Shifts keep this relative distance from a computed eigenvalue."""
+LEAST = 1e-3
+"""Weights below this share of the largest one are raised to it, where eigenvalues are bounded from below."""
+SHARE = 0.1
+"""Of ‖∇(v − Πv)‖² that pays for what Π loses of a positive reaction."""
+RESERVE = 1e-5
+"""Share of the distance from 1 that is given away."""
+FAR = 1e4
+"""Refinement by more than this is not proposed."""
+TRIES = 4
+"""Shifts that are tried where pivots break down."""
+BUDGET = {1: 1_000_000, 2: 250_000, 3: 40_000}
+"""Cells up to which pivots are counted, by dimension."""
+
+
+@dataclass(frozen=True)
+class Separation:
+    """m, λ̄ and λ̲ with what proves them.
+
+    Attributes
+    ----------
+    count
+        m.
+    below, above
+        λ̄ < 1, zero where m = 0, and λ̲ > 1.
+    floor
+        ℓ with ‖v‖_a² ≥ ℓ‖v‖₂².
+    weight
+        Upper bound of q.
+    shifts
+        The θ of the counts from above and from below, and that of ℓ; None where none was needed.
+    """
+
+    count: int
+    below: float
+    above: float
+    floor: float
+    weight: float
+    shifts: tuple[float | None, float | None, float | None] = (None, None, None)
+
+    @property
+    def low(self) -> float:
+        """t₋ ≤ 0."""
+        return 0.0 if self.count == 0 else -float(up(self.below / down(1.0 - self.below), 8))  # indefinite.md, step 1b
+
+    @property
+    def high(self) -> float:
+        """t₊ ≥ 1."""
+        return float(up(self.above / down(self.above - 1.0), 8))  # indefinite.md, step 1b
+
+    @property
+    def gain(self) -> float:
+        """1/β, an upper bound of |1 − 1/λ_j|⁻¹ over all j."""
+        return max(-self.low, self.high)  # indefinite.md, step 1b
+
+    @property
+    def claim(self) -> str:
+        """In words."""
+        if self.shifts == (None, None, None):
+            return f"the reaction lies below the spectrum: λ₁ ≥ {self.above:.6g} times it (bounding box)"
+        low = f"λ_{self.count} ≤ {self.below:.6g} < 1 < " if self.count else ""
+        return (
+            f"the reaction is separated from the spectrum: {low}λ_{self.count + 1} ≥ {self.above:.6g} times it "
+            "(counts of negative pivots)"
+        )
+
+
+def separation(model: Continuum) -> Separation:
+    """Separate a problem whose reaction is negative somewhere, or refuse it.
+
+    *Guarantee:* deterministic, rounding included. *Cost:* nothing where the box around Ω is enough; else four sparse
+    factorizations of quadratic and Crouzeix–Raviart elements.
+    """
+    q = np.maximum(-model.reaction, 0.0)
+    most = float(q.max())
+    if not np.any(model.kind == DIRICHLET):
+        raise InputError(
+            "reaction: is negative, and no boundary group is Dirichlet; the continuous target of such problems needs "
+            "one. Say target='discrete'"
+        )
+    box = model.anchors.friedrichs
+    if math.isfinite(box):
+        above = _wider(float(down(1.0 / up(most * box * box, 8))))  # indefinite.md, step 2a
+        if above > 1.0 + 1e-9:
+            return Separation(0, 0.0, above, float(down(1.0 / up(box * box, 4))), most)
+    if len(model.kappa) > BUDGET[model.d]:
+        raise InputError(
+            f"reaction: the eigenvalues around it are counted on meshes of up to {BUDGET[model.d]} cells in "
+            f"{model.d}D; this one has {len(model.kappa)}. Take a coarser mesh, or say target='discrete'"
+        )
+    if model.gluing is not None and model.folded:
+        raise InputError(
+            "reaction: below zero beside periodic pairs two cells may have one facet in common; refine the mesh across "
+            "the pairs, or say target='discrete'"
+        )
+    space = assemble(model.topology, model.kappa, model.kind == DIRICHLET)
+    floor, start = (float(down(1.0 / up(box * box, 4))), None) if math.isfinite(box) else _first(model, space)
+    if model.exchange is not None or model.gluing is not None:  # indefinite.md, step 2f
+        above, second = _from_below(model, space, q, 0, math.inf)
+        return Separation(0, 0.0, above, floor, most, (None, second, start))
+    count, below, first, beyond = _from_above(model, q, floor)
+    above, second = _from_below(model, space, q, count, beyond)
+    return Separation(count, below, above, floor, most, (first, second, start))  # indefinite.md, step 1a
+
+
+def _from_above(model: Continuum, q: Vector, floor: float) -> tuple[int, float, float | None, float]:
+    """m, λ̄ and its θ by quadratic elements, and a computed eigenvalue beyond 1."""
+    space = conforming(model, q)
+    least = float(down(floor * space.floor, 4))  # of the stiffness: indefinite.md, step 2d
+
+    def count(theta: float) -> tuple[int, float]:
+        """The count at a shift, and the share of the stiffness that may be missing from it."""
+        C, off = _pencil(space.stiffness, space.mass, theta)
+        found = inertia(C, float(up(off + space.stiffness_error + theta * space.mass_error)))
+        return found.negative, float(up(found.defect / least))
+
+    beyond = _nearest(space.stiffness, space.mass, 1.0, "LA")
+    if _at_last(model, count, 1.0, -CLOSE)[1][0] == 0:
+        return 0, 0.0, None, beyond
+    near = _nearest(space.stiffness, space.mass, 1.0, "SA")
+    theta, (m, share) = _at_last(model, count, near * (1.0 + CLOSE), CLOSE)
+    below = float(up(theta / down(1.0 - share))) if share < 0.5 else math.inf  # indefinite.md, step 2d
+    below = _wider(below)
+    if not (m and below < 1.0):
+        raise _refusal(model, f"quadratic elements have the eigenvalue {near:.9g} times it", 1.0 / abs(1.0 - near))
+    return m, below, theta, beyond
+
+
+def _from_below(model: Continuum, space: CrouzeixRaviart, q: Vector, m: int, beyond: float) -> tuple[float, float]:
+    """λ̲ and its θ by Crouzeix–Raviart elements, for a given m."""
+    raised = np.maximum(q, LEAST * float(q.max()))
+    M, floor = weighted_mass(model, space, raised)
+    C2 = float(up(interpolation_constant(model.topology, np.asarray(down(model.kappa / raised))) ** 2))
+    excess = C2 / max(1.0 - 1.0 / max(beyond, 1.0), 1e-300)
+    A, wrong, lost = _with_positive(model, space)
+    C2 = float(up(C2 / down(1.0 - lost)))
+    if not C2 < 1.0:
+        raise _refusal(model, f"the cells are too large, C_h² is {C2:.3g} of 1 over it", excess)
+    theta = _nearest(A, M, 1.0 / (1.0 - C2), "LA") * (1.0 - CLOSE)
+    if not math.isfinite(theta):
+        why = f"all {A.shape[0]} eigenvalues of nonconforming elements are below {1.0 / (1.0 - C2):.6g} times it"
+        raise _refusal(model, why, excess)
+
+    def count(theta: float) -> Inertia:
+        C, off = _pencil(A, M, theta)
+        return inertia(C, float(up(wrong + off)))
+
+    theta, found = _at_last(model, count, theta, -CLOSE)
+    # indefinite.md, step 2c
+    low = float(down(theta * down(1.0 - space.mass_slack) - up(found.defect / float(floor.min())), 8))
+    above = _wider(float(down(low / up(1.0 + up(C2 * max(low, 0.0)), 4))))  # indefinite.md, step 2b
+    if found.negative > m or not above > 1.0:
+        why = (
+            f"{m} of them are proved to be below it, and at most {found.negative} below {max(above, 1.0):.6g} times it"
+        )
+        if model.exchange is not None or model.gluing is not None:
+            why = f"beside Robin groups and periodic pairs it must be below them all, and {found.negative} may not be"
+        raise _refusal(model, why, excess)
+    return above, theta
+
+
+def _at_last(model: Continuum, count: Callable[[float], Found], theta: float, step: float) -> tuple[float, Found]:
+    """A count at a shift, or at one near it, where a leading part of the matrix is singular by chance."""
+    for k in range(TRIES):
+        try:
+            return theta * (1.0 + k * step), count(theta * (1.0 + k * step))
+        except CertificationError:
+            continue
+    size, h = len(model.kappa), float(model.anchors.diameter.max())
+    raise InputError(
+        f"reaction: {float(model.reaction.min())!r} could not be compared with the eigenvalues of −∇·(κ∇u) = λu: on "
+        f"this mesh of {size} cells the pivots of A − θM break down at θ = {theta:.9g} times it; change the mesh, for "
+        f"example to cells of a diameter of {0.5 * h:.2g}, these have {h:.2g}, or say target='discrete'"
+    )
+
+
+def _with_positive(model: Continuum, space: CrouzeixRaviart) -> tuple[Any, float, float]:
+    """∫κ∇v·∇w + (1 − t)c⁺vw of Crouzeix–Raviart functions, a bound of the norm of its error, and ϑ."""
+    wrong = float(up(product_up(space.stiffness_error, np.ones(space.size)).max()))
+    c = np.maximum(model.reaction, 0.0)
+    if not np.any(c):
+        return space.stiffness, wrong, 0.0
+    X = float(up(interpolation_constant(model.topology, np.asarray(model.kappa / np.maximum(c, 1e-300))) ** 2, 8))
+    t = X / (SHARE + X)  # indefinite.md, step 2e
+    M, _ = weighted_mass(model, space, c * (1.0 - t))
+    A = sp.csr_array(space.stiffness + M)
+    size = product_up(sp.csr_array(abs(M)), np.ones(space.size)).max()
+    more = (space.mass_slack + gamma(8)) * size + gamma(2) * product_up(sp.csr_array(abs(A)), np.ones(space.size)).max()
+    return A, float(up(wrong + more, 8)), float(up(X * (1.0 - t) / t, 16))
+
+
+def first_eigenvalue(model: Continuum) -> float:
+    """A lower bound of λ_1 of −∇·(κ∇·), by Crouzeix–Raviart elements."""
+    if len(model.kappa) > BUDGET[model.d]:
+        raise InputError(
+            f"target: the first eigenvalue is bounded on meshes of up to {BUDGET[model.d]} cells in {model.d}D; this "
+            f"one has {len(model.kappa)}. Take a coarser mesh, or say target='discrete'"
+        )
+    return _first(model, assemble(model.topology, model.kappa, model.kind == DIRICHLET))[0]
+
+
+def _first(model: Continuum, space: CrouzeixRaviart) -> tuple[float, float]:
+    """ℓ ≤ λ_1 of −∇·(κ∇·), where part of the boundary is free, and its θ."""
+    near = _nearest(space.stiffness, space.mass, 0.0, "LA")
+    C2 = float(up(interpolation_constant(model.topology, model.kappa) ** 2))
+    C, off = _pencil(space.stiffness, space.mass, near * (1.0 - CLOSE))
+    wrong = up(product_up(space.stiffness_error, np.ones(space.size)).max() + off)
+    try:
+        found = inertia(C, float(wrong))
+    except CertificationError as error:
+        raise CertificationError(f"reaction: the first eigenvalue could not be bounded ({error}); refine") from error
+    theta = near * (1.0 - CLOSE) * (1.0 - space.mass_slack)
+    low = float(down(theta - up(found.defect / float(space.mass_floor.min())), 8))
+    if found.negative or not low > 0.0:
+        raise CertificationError("reaction: the first eigenvalue could not be bounded; refine the mesh")
+    return float(down(low / up(1.0 + C2 * low, 4))), near * (1.0 - CLOSE)  # indefinite.md, step 2b
+
+
+def weighted_mass(model: Continuum, space: CrouzeixRaviart, weight: Vector) -> tuple[Any, Vector]:
+    """∫ q φ_F φ_G for a weight on each cell, true to the space's `mass_slack`, and lower bounds of its row's share."""
+    T, d = model.topology, model.d
+    alpha, beta = mass_pattern(d)
+    place = np.full(len(T.facets), -1)
+    place[space.facets] = np.arange(space.size)
+    at = place[T.cell_facets]
+    local = (T.volumes * weight)[:, None, None] * (alpha * np.eye(d + 1) + beta)
+    rows, columns = np.repeat(at, d + 1, axis=1).ravel(), np.tile(at, (1, d + 1)).ravel()
+    there = (rows >= 0) & (columns >= 0)
+    M = sp.csr_array((local.ravel()[there], (rows[there], columns[there])), shape=(space.size, space.size))
+    least = model.anchors.volume * weight * (alpha + min(0.0, (d + 1) * beta))
+    floor = np.bincount(T.cell_facets.ravel(), np.repeat(least, d + 1), minlength=len(T.facets))[space.facets]
+    return M, np.asarray(down(floor, 32))
+
+
+def _wider(eigenvalue: float) -> float:
+    """A bound moved towards 1 by a little of its distance: another program can then prove it."""
+    return eigenvalue - RESERVE * (eigenvalue - 1.0)
+
+
+def _pencil(A: Any, M: Any, theta: float) -> tuple[Any, float]:
+    """A − θM, bitwise symmetric, and a bound of the norm of its rounding."""
+    C = sp.csr_array(A - theta * M)
+    size = product_up(sp.csr_array(abs(A) + theta * abs(M)), np.ones(A.shape[0]))
+    return sp.csr_array((C + C.T) * 0.5), float(up(gamma(6) * float(size.max()) + 4.0 * UNIT * float(size.max())))
+
+
+def _nearest(A: Any, M: Any, shift: float, which: str) -> float:
+    """The computed eigenvalue of (A, M) next above the shift ("LA") or below it ("SA"); not trusted."""
+    n = A.shape[0]
+    if n <= 12:
+        import scipy.linalg as dense
+
+        values = dense.eigh(A.toarray(), M.toarray() + 1e-14 * np.eye(n) * abs(M).max(), eigvals_only=True)
+        found = values[values > shift] if which == "LA" else values[values < shift]
+        return float(found.min() if which == "LA" else found.max()) if found.size else math.inf
+    try:
+        lu = spla.splu(sp.csc_array(A - shift * M))
+        inverse = spla.LinearOperator((n, n), matvec=lu.solve, dtype=np.float64)
+        start = np.random.default_rng(0).standard_normal(n)
+        values = spla.eigsh(
+            sp.csc_array(A),
+            1,
+            sp.csc_array(M),
+            sigma=shift,
+            which=which,
+            OPinv=inverse,
+            v0=start,
+            tol=1e-9,
+            return_eigenvectors=False,
+        )
+    except (spla.ArpackNoConvergence, RuntimeError) as error:
+        raise CertificationError(f"reaction: no eigenvalue near it was found ({error}); change the mesh") from error
+    return float(values[0])
+
+
+def _refusal(model: Continuum, why: str, excess: float) -> InputError:
+    """The reaction is not separated; `excess` is what C_h² is against what it may be."""
+    least, h = float(model.reaction.min()), float(model.anchors.diameter.max())
+    todo = "it may be an eigenvalue itself: change it"
+    if excess < FAR:
+        todo = f"it needs cells of a diameter of about {0.8 * h / math.sqrt(max(excess, 1.0)):.2g}, these have {h:.2g}"
+    return InputError(
+        f"reaction: {least!r} is not separated from the eigenvalues of −∇·(κ∇u) = λu: {why}; {todo}, or say "
+        "target='discrete'"
+    )
