@@ -141,3 +141,17 @@ def test_by_a_service(problem, plain, word, tmp_path):
     with pp.Monitor(engine, accept, limit=limit) as monitor:
         decision = monitor.judge(engine.answer(network(problem.nodes.points), plain.raw, None))
     assert list(decision.verdicts) == WORDS[word]
+
+
+def test_a_report_calls_the_largest_error_an_error_and_no_value(plain, problem, queries):
+    rows = plain.to_dict()["queries"]
+    assert [row.get("kind") for row in rows] == ["everywhere", None, None]
+    page = plain.report().page
+    assert "The prediction’s largest error, over the whole domain, lies between" in page
+    assert "At ‘<bdi>worst</bdi>’" not in page
+    assert "largest error</span>" in page
+    zero = pp.certify(problem, lambda X: np.zeros(len(X)), queries).to_dict()["queries"]
+    assert [row.get("kind") for row in zero] == ["everywhere", None, None]  # a largest value of zero is no error
+    shown = plain._repr_html_()
+    assert "<td><data>–</data></td>" in shown.split("top")[0]
+    assert "<td><data>–</data></td>" not in shown.split("top")[1]

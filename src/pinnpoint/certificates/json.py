@@ -76,7 +76,7 @@ def _rows(certificate: Intervals) -> list[dict[str, Any]]:
         "rounding": c.rounding,
     }
     length = None if c.residual_norm is None else _number(c.residual_norm)
-    rows = []
+    rows, errors = [], c.details.get("errors", {})
     verdicts, accept, limits, worth = c.verdicts, c.accept, c.limits, c.guarantees
     for i, name in enumerate(c.names):
         row: dict[str, Any] = {"name": name}
@@ -91,6 +91,7 @@ def _rows(certificate: Intervals) -> list[dict[str, Any]]:
         row |= {"accept": float(accept[i])} if accept is not None and "accept" in verdicts[i] else {}
         row |= {} if (limit := limits[i]) is None else {"limit": limit.said()}
         row |= _extreme(c, name)
+        row |= {"kind": errors[name]} if name in errors else {}
         row["verdicts"] = verdicts[i]
         rows.append(row)
     return rows

@@ -14,11 +14,23 @@ from pinnpoint.certificates.extremes import Found
 from pinnpoint.certificates.intervals import Intervals
 from pinnpoint.certificates.transfer import LEAST, RESERVE
 from pinnpoint.rounding.arithmetic import UNIT, up
+from pinnpoint.systems.goals import ERRORS
+from pinnpoint.systems.queries import Queries
 
 NOTHING = 1e-6
 """What is proved to be above so little of its bound is only said not to be negative: [0, 2 radius]."""
 
 Some = TypeVar("Some", bound=Intervals)
+
+
+def with_errors_named(certificate: Some, queries: Queries) -> Some:
+    """The same certificate, which knows which rows are errors of the prediction and no values of the solution."""
+    named = {
+        name: ERRORS[type(goal)]
+        for name, goal in zip(queries.names, queries.goals, strict=True)
+        if type(goal) in ERRORS
+    }
+    return certificate.with_details(errors=named) if named else certificate
 
 
 def known_extremes(certificate: Intervals, given: Vector) -> dict[int, Found]:

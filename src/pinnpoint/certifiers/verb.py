@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from pinnpoint.base.arrays import Limits, Vector, number, per_query, whole
 from pinnpoint.base.errors import InputError, SingularError
 from pinnpoint.certificates.certificate import Certificate
-from pinnpoint.certificates.settled import settled
+from pinnpoint.certificates.settled import settled, with_errors_named
 from pinnpoint.certificates.transfer import Route, Transfer
 from pinnpoint.certificates.verdicts import accept_limits, value_limits
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod
@@ -117,7 +117,8 @@ def certify(
             )
         _require_queries(queries)
         if without_solve(queries):
-            return system.lifted(system.lift_of(U)).unsolved(queries, budget).judged(accept, limit)
+            bare = system.lifted(system.lift_of(U)).unsolved(queries, budget)
+            return with_errors_named(bare, queries).judged(accept, limit)
         rest = system.lifted(foresee(method, system, U, queries, lift))
         plain = without_prediction(method, system, queries, budget)
         certificate = narrowed(run(method, rest, rest.space.U0, queries, budget=budget)[0], plain)
@@ -126,7 +127,7 @@ def certify(
             raise InputError(f"query '{queries.names[0]}': a bound without a solve is for lifts; say lift=True")
         how = Way(target, transfer, extraction, None, budget)
         certificate = run_by(how, method, system, U, queries, raw)[0]
-    return certificate.judged(accept, limit)
+    return with_errors_named(certificate, queries).judged(accept, limit)
 
 
 def _by_itself(
@@ -152,7 +153,8 @@ def _by_itself(
     _require_queries(queries)
     accept_limits(accept, len(queries))  # refused before the work
     value_limits(limit, queries.names, queries.derived)
-    return problem.certified(prediction, queries, budget).judged(accept, limit)
+    found = problem.certified(prediction, queries, budget)
+    return with_errors_named(found, queries).judged(accept, limit)
 
 
 def foresee(

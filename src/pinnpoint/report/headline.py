@@ -17,6 +17,12 @@ FAR = 0.01
 """A prediction that is proved to be off by this share of the largest value is worth the first line."""
 SHARP = 1e-6
 """An interval narrower than this share of its value is told by its radius."""
+ERRORS = {
+    "everywhere": "largest error",
+    "l2-error": "error in the mean",
+    "energy-error": "error in the energy norm",
+}
+"""Queries whose intervals hold an error of the prediction, and what it is called."""
 OF = {"continuous": "", "discrete": " of the discrete system"}
 """What a headline's intervals are of, by target, where no mesh is known."""
 WORTH = {
@@ -48,6 +54,16 @@ def said(row: Mapping[str, Any]) -> float | None:
     """What the prediction says: the model's own output, or that of its projection."""
     found: float | None = row["value"] if row.get("raw") is None else row["raw"]
     return found
+
+
+def an_error(row: Mapping[str, Any]) -> str | None:
+    """What a row's interval holds, where it is an error of the prediction and no value of the solution."""
+    return ERRORS.get(row.get("kind", ""))
+
+
+def stated(row: Mapping[str, Any]) -> float | None:
+    """What the prediction says, to be shown; of its own error it says nothing."""
+    return None if an_error(row) else said(row)
 
 
 def truth(row: Mapping[str, Any]) -> str:
@@ -181,7 +197,7 @@ def _furthest(rows: list[Mapping[str, Any]]) -> tuple[Mapping[str, Any] | None, 
 
     Where the value is small against the others, they are what counts.
     """
-    bounded = [r for r in rows if r["radius"] is not None]
+    bounded = [r for r in rows if r["radius"] is not None and not an_error(r)]
     row = max((r for r in bounded if not decided(r)), key=lambda r: off(r)[0], default=None)
     if row is None:
         return None, 0.0
@@ -194,6 +210,10 @@ def _worst(rows: list[Mapping[str, Any]]) -> str:
     bounded = [r for r in rows if r["radius"] is not None]
     if not bounded:
         return "Nothing is proved about the prediction."
+    whole = next((r for r in bounded if r.get("kind") == "everywhere"), None)
+    if whole is not None or all(map(an_error, bounded)):
+        return _own_error(bounded[0] if whole is None else whole)
+    bounded = [r for r in bounded if not an_error(r)]
     row = max(bounded, key=lambda r: off(r)[0])
     least = off(row)[0]
     if least <= 0.0:
@@ -212,6 +232,13 @@ def _worst(rows: list[Mapping[str, Any]]) -> str:
         f"At ‘{name(row['name'])}’ the prediction says {near(said(row))}, and the {truth(row)} {found}: "
         f"it is off by at least <b>{below(least)}</b>{share}."
     )
+
+
+def _own_error(row: Mapping[str, Any]) -> str:
+    """How wrong the prediction is over the whole domain."""
+    lower, upper = interval(row["lower"], row["upper"])
+    lies = f"is at most <b>{upper}</b>" if row["lower"] <= 0.0 else f"lies between <b>{lower}</b> and <b>{upper}</b>"
+    return f"The prediction’s {an_error(row)}, over the whole domain, {lies}."
 
 
 def _worth(row: Mapping[str, Any], data: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pinnpoint.report.headline import decided, left_by_mesh, off, said, telling, truth
+from pinnpoint.report.headline import decided, left_by_mesh, off, stated, telling, truth
 from pinnpoint.report.markup import data as number
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.numbers import UNBOUNDED, above, below, interval, near, short
@@ -29,7 +29,7 @@ def compact(data: Mapping[str, Any]) -> str:
     columns += ["limit", "verdict"] if limited else []
     head = "".join(f"<th>{c}</th>" for c in columns)
     body = "".join(
-        f"<tr><th>{name(row['name'])}{_parts(row)}</th><td>{number(said(row), near(said(row)))}</td>{_ends(row)}"
+        f"<tr><th>{name(row['name'])}{_parts(row)}</th><td>{number(stated(row), near(stated(row)))}</td>{_ends(row)}"
         f"<td>{number(row['radius'], above(row['radius']))}</td>{_apart(row)}"
         f"{_mesh(row) if meshed else ''}{_judgement(row) if judged else ''}{_limit(row) if limited else ''}</tr>"
         for row in [*rows[:MOST], *follows]

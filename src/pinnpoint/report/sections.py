@@ -10,7 +10,7 @@ from typing import Any
 from pinnpoint.base.units import bracketed, common, own
 from pinnpoint.report.answers import judgement
 from pinnpoint.report.charts import bar, whisker
-from pinnpoint.report.headline import decided, left_by_mesh, missed, off, said, telling, truth
+from pinnpoint.report.headline import an_error, decided, left_by_mesh, missed, off, stated, telling, truth
 from pinnpoint.report.markup import data as number
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.numbers import above, below, interval, near, percent, short
@@ -82,9 +82,9 @@ def _interval(
     else:
         apart = f"≤ {number(most, above(most))}"
     cells = [
-        number(said(row), near(said(row)), "said"),
+        number(stated(row), near(stated(row)), "said"),
         between,
-        whisker(row["lower"], row["upper"], said(row)),
+        whisker(row["lower"], row["upper"], stated(row)),
         number(row["radius"], above(row["radius"])),
     ]
     if tolerances:
@@ -116,7 +116,7 @@ def _mark(row: Mapping[str, Any]) -> str:
 
 
 def _where(row: Mapping[str, Any]) -> str:
-    kind = row.get("kind", "")
+    kind = an_error(row) or row.get("kind", "")
     parts = [text(kind)] if kind else []
     if row.get("component") is not None:
         given = row["component"]

@@ -252,6 +252,8 @@ Extreme = Everywhere | L2Error | EnergyError | Maximum | Minimum
 """What is no linear functional of the solution; its rows are zero, and its intervals come from bounds on cells."""
 Goal = Linear | Extreme
 """What a query asks of the PDE's own solution."""
+ERRORS: dict[type[object], str] = {Everywhere: "everywhere", L2Error: "l2-error", EnergyError: "energy-error"}
+"""What asks for an error of the prediction rather than for a value of the solution, and its word in case files."""
 
 
 def time_of(goal: Goal | None) -> float | None:

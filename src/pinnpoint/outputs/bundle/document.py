@@ -26,6 +26,7 @@ from pinnpoint.mesh.bent.shapes import said as curve
 from pinnpoint.outputs.bundle.curved import bending_of
 from pinnpoint.systems.derived import said as derived_row
 from pinnpoint.systems.goals import (
+    ERRORS,
     Ball,
     Block,
     Cells,
@@ -33,13 +34,10 @@ from pinnpoint.systems.goals import (
     CellStress,
     CellStressAlong,
     Compliance,
-    EnergyError,
-    Everywhere,
     Extreme,
     Flux,
     Gaussian,
     Goal,
-    L2Error,
     Maximum,
     Minimum,
     Patch,
@@ -69,9 +67,7 @@ KINDS: dict[type, str] = {
     CellStressAlong: "stress",
     Reaction: "reaction",
     Compliance: "compliance",
-    Everywhere: "everywhere",
-    L2Error: "l2-error",
-    EnergyError: "energy-error",
+    **ERRORS,
     Maximum: "maximum",
     Minimum: "minimum",
 }
