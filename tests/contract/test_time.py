@@ -169,15 +169,18 @@ def test_check_tells_the_grid_and_the_memory(written, capsys):
 def test_averages_over_times_are_asked_for_in_a_case(tmp_path, capsys):
     """The mean over the domain from 0.05 to 0.1 of a solution that is known, 4/π² e^{−2π²t} averaged over time."""
     asked = '[[query]]\nname = "later"\nkind = "mean"\nsince = 0.05\n'
+    asked += '[[query]]\nname = "block"\nkind = "cells"\nat = [0.5, 0.5]\nside = 0.5\nsince = 0.05\n'
     case = PLATE[: PLATE.index("[[query]]")] + asked
     (tmp_path / "plate.toml").write_text(case.replace('source = "t*x"', 'source = "0"'), encoding="utf-8")
     assert main(["certify", str(tmp_path / "plate.toml"), "--out", str(tmp_path / "out"), "--quiet"]) == 0
-    (row,) = json.loads((tmp_path / "out" / "certificate.json").read_text("utf-8"))["queries"]
+    row, block = json.loads((tmp_path / "out" / "certificate.json").read_text("utf-8"))["queries"]
     rate = 2.0 * np.pi**2
     truth = 4.0 / np.pi**2 * (np.exp(-0.05 * rate) - np.exp(-0.1 * rate)) / (0.05 * rate)
     assert row["lower"] <= truth <= row["upper"]
     assert row["since"] == 0.05
     assert row["radius"] < 0.1
+    assert block["lower"] <= 2.0 * truth <= block["upper"]  # (2√2/π)² is twice 4/π²
+    assert (block["at"], block["side"], block["since"]) == ([0.5, 0.5], 0.5, 0.05)
     (tmp_path / "plate.toml").write_text(case.replace('kind = "mean"', "at = [0.5, 0.5]"), encoding="utf-8")
     assert main(["check", str(tmp_path / "plate.toml")]) == 2
     assert "since: is for averages over balls, cells and the domain" in capsys.readouterr().err

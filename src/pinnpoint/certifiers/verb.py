@@ -26,9 +26,9 @@ from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.models.given import Prediction
 from pinnpoint.models.runtimes.predictor import Predictor
 from pinnpoint.rounding.arithmetic import TINY, UNIT
-from pinnpoint.systems.goals import Ball, Block, Cells, EnergyError, Everywhere, Gaussian, L2Error, Patch, since_of
+from pinnpoint.systems.goals import Block, Cells, EnergyError, Everywhere, Gaussian, L2Error, since_of, time_of
 from pinnpoint.systems.nonlinear import NonlinearSystem
-from pinnpoint.systems.queries import Extreme, Queries, without_solve
+from pinnpoint.systems.queries import Ball, Extreme, Patch, Queries, without_solve
 from pinnpoint.systems.semilinear.base import AbstractSemilinear
 
 log = logging.getLogger(__name__)
@@ -344,14 +344,15 @@ def outputs_of(prediction: Prediction, queries: Queries) -> Vector | None:
 def _by_a_rule(queries: Queries, outputs: Vector | None) -> list[str]:
     """What is to be said of a function's own averages, which are sums over points, or over nodes and times."""
     values = np.full(len(queries), np.nan) if outputs is None else outputs
-    ruled, moving = list[str](), list[str]()
+    ruled, fleeting, moving = list[str](), list[str](), list[str]()
     for name, goal, x in zip(queries.names, queries.goals, values, strict=True):
         if isinstance(goal, Ball | Block | Cells | Gaussian | Patch) and np.isfinite(x):
-            ruled.append(f"'{name}'")
+            (ruled if time_of(goal) is None else fleeting).append(f"'{name}'")
         elif since_of(goal) is not None:
             moving.append(f"'{name}'")
     notes = [
         (ruled, "raw", "by a rule of points", "is not seen (lift=True encloses it)"),
+        (fleeting, "raw", "by a rule of points", "is not seen"),
         (moving, "value", "of its values at the nodes and times", "is not seen"),
     ]
     return [

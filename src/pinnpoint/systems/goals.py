@@ -89,10 +89,15 @@ class Cells:
 
 @dataclass(frozen=True)
 class Block:
-    """The average over the square or cube of a side about a point, whose faces are normal to the axes."""
+    """The average over the square or cube of a side about a point, whose faces are normal to the axes.
+
+    At a time where the solution moves; with `since` averaged over the times from then to `time` too.
+    """
 
     at: tuple[float, ...]
     side: float
+    time: float | None = None
+    since: float | None = None
 
     __repr__ = brief
 
@@ -258,9 +263,9 @@ ERRORS: dict[type[object], str] = {Everywhere: "everywhere", L2Error: "l2-error"
 
 def time_of(goal: Goal | None) -> float | None:
     """The time that a query is about; None where the solution does not move, or none was said."""
-    return goal.time if isinstance(goal, Point | Ball | Gaussian | Cells | Patch) else None
+    return goal.time if isinstance(goal, Point | Ball | Block | Gaussian | Cells | Patch) else None
 
 
 def since_of(goal: Goal | None) -> float | None:
     """The time from which on a query averages; None where it is about one time."""
-    return goal.since if isinstance(goal, Ball | Cells) else None
+    return goal.since if isinstance(goal, Ball | Block | Cells) else None

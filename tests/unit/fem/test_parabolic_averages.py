@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
+from pinnpoint.transfer import blocks
 from pinnpoint.transfer.slabs.averages import Average
 from pinnpoint.transfer.slabs.enclosure import Slabs
 
@@ -32,8 +33,11 @@ def asked(problem):
     queries = problem.averages([[0.4], [0.4]], [0.1, 0.25]) + problem.mean(time=0.07)
     queries = queries + problem.cells(list(range(n // 4))) + problem.mean(since=0.05, name="lately")
     queries = queries + problem.averages([[0.4]], 0.2, ["while"], time=0.09, since=0.0213)
+    queries = queries + problem.cells([[0.4]], "block", side=0.3)
+    queries = queries + problem.cells([[0.4]], "block while", side=0.3, time=0.09, since=0.0213)
     truth = [over(0.3, 0.5) * late(0.1), over(0.15, 0.65) * late(0.1), over(0, 1) * late(0.07)]
     truth += [over(0, 0.25) * late(0.1), over(0, 1) * late(0.1, 0.05), over(0.2, 0.6) * late(0.09, 0.0213)]
+    truth += [over(0.25, 0.55) * late(0.1), over(0.25, 0.55) * late(0.09, 0.0213)]
     return queries, np.array(truth)
 
 
@@ -47,6 +51,10 @@ def test_averages_hold_the_truth(given):
     assert np.all(found.contains(truth))
     assert np.all(found.radius < 0.4 * truth)
     assert any("'lately' from 0.05 to 0.1" in note for note in found.notes)
+    assert found.terms["quadrature"].max() < 0.02 * found.terms["transfer"].max()
+    rows = found.to_dict()["queries"]
+    assert rows[-1]["at"] == [0.4]
+    assert rows[-1]["time"] == 0.09
 
 
 def test_averages_with_reaction_and_a_source_in_the_plane():
@@ -99,6 +107,38 @@ def test_weight_over_time_counts(monkeypatch):
     assert not np.any(pp.certify(problem, problem.states(), queries).contains(truth))
 
 
+@pytest.mark.parametrize("degree", [1, 2])
+def test_what_is_not_known_of_a_weight_counts_by_its_integral(degree):
+    """∫ψx is the ball's centre; ψ is known on cells at its rim but for a part of them."""
+    problem = rod(6, degree=degree)
+    slabs, _ = problem.transfer(problem.mean()).asked_at(0.1, None, [0])
+    mesh = problem.mesh
+    for target in (0.05, 1e-3):
+        ball = blocks.over_ball(mesh.points, mesh.cells, np.array([0.43]), 0.217, target, blocks.Work(1000)).on_all(
+            len(mesh.cells)
+        )
+        value, rounding, unknown = slabs.meter.against(ball, problem.nodes.points[:, 0])
+        assert rounding < abs(value - 0.43) < unknown + rounding < 2.0 * target
+        assert unknown < 0.2 * float(np.sum(mesh.volumes * ball.error2))
+
+
+def test_weights_of_any_spread_average_the_prediction():
+    """A Gaussian weight of 10⁻⁸ sees the prediction at its point: it was no number."""
+    problem = rod(4)
+    found = pp.certify(problem, "x + t", problem.averages([[0.4]], spread=1e-8), target="discrete")
+    assert found.raw[0] == pytest.approx(0.5, abs=1e-7)
+    wide = pp.certify(problem, "x**2", problem.averages([[0.4]], spread=0.05), target="discrete")
+    assert wide.raw[0] == pytest.approx(0.16 + 0.05**2, rel=1e-3)
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_interval_without_bounds_says_why():
+    found = pp.certify(rod(4, source="log(t)"), "x", rod(4).points([[0.4]]))
+    assert np.isinf(found.radius).all()
+    assert found.guarantee == "estimate"
+    assert any("no bound at t = 0" in note for note in found.notes)
+
+
 def test_what_has_no_average_is_refused():
     problem = rod()
     for since in (0.1, -0.1, 0.2):
@@ -106,6 +146,10 @@ def test_what_has_no_average_is_refused():
             problem.mean(since=since)
     with pytest.raises(pp.InputError, match="leave it out with spread"):
         problem.averages([[0.5]], spread=0.1, since=0.05)
+    with pytest.raises(pp.InputError, match=r"leaves the domain|outside|away"):
+        problem.cells([[0.1]], side=0.4)
+    with pytest.raises(pp.InputError, match=r"source: .*got a function"):
+        pp.certify(rod(4, source=lambda X, t: t), "x", rod(4).mean())
     with pytest.raises(pp.InputError, match="known"):
         pp.certify(problem, problem.states(), problem.patch("left"))
 

@@ -15,10 +15,11 @@ from pinnpoint.fem.data.held import resolve
 from pinnpoint.fem.parabolic.queries import asked_since, asked_times, gaussians, moving
 from pinnpoint.fem.problem import LiftableElements
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
+from pinnpoint.fem.scalar_queries import Names
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.systems.evolution.grid import TimeGrid
 from pinnpoint.systems.evolution.stepper import Stepper
-from pinnpoint.systems.goals import Ball, Cells, Gaussian, Goal, Patch, Point, time_of
+from pinnpoint.systems.goals import Ball, Block, Cells, Gaussian, Goal, Patch, Point, time_of
 from pinnpoint.systems.queries import Queries
 
 
@@ -95,10 +96,19 @@ class MovingQueries(LiftableElements):
         return self._at(self.stationary.mean(name), time, since)
 
     def cells(
-        self, where: Any, name: str | None = None, *, time: ArrayLike | None = None, since: ArrayLike | None = None
+        self,
+        where: Any,
+        name: Names = None,
+        *,
+        side: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+        since: ArrayLike | None = None,
     ) -> Queries:
-        """The average over a group of cells, or over cells with these numbers, at a time, or since another."""
-        return self._at(self.stationary.cells(where, None, name), time, since)
+        """The average over a group of cells, or over cells with these numbers, at a time, or since another.
+
+        With `side`, over squares or cubes about points, as in `ReactionDiffusion.cells`.
+        """
+        return self._at(self.stationary.cells(where, side, name), time, since)
 
     def patch(self, group: str, name: str | None = None, *, time: ArrayLike | None = None) -> Queries:
         """The average over a boundary group at a time."""
@@ -116,6 +126,8 @@ class MovingQueries(LiftableElements):
                 part = self.points([goal.at], [name], time=goal.time)
             elif isinstance(goal, Ball):
                 part = self.averages([goal.at], goal.radius, [name], time=goal.time, since=goal.since)
+            elif isinstance(goal, Block):
+                part = self.cells([goal.at], name, side=goal.side, time=goal.time, since=goal.since)
             elif isinstance(goal, Gaussian):
                 part = self.averages([goal.at], None, [name], spread=goal.spread, reach=goal.reach, time=goal.time)
             elif isinstance(goal, Patch):

@@ -18,11 +18,13 @@ from pinnpoint.fem.fields import FieldQueries, ball_rule, value_rows
 from pinnpoint.fem.parabolic.data import joined
 from pinnpoint.mesh.location import boundary_distance
 from pinnpoint.systems.evolution.grid import TimeGrid
-from pinnpoint.systems.goals import Ball, Cells, Gaussian, Patch, Point, since_of, time_of
+from pinnpoint.systems.goals import Ball, Block, Cells, Gaussian, Patch, Point, since_of, time_of
 from pinnpoint.systems.queries import Queries, Samples
 
 TIMES = "times"
 """What queries say of the time grid that they were made for."""
+FAR = 7.0
+"""Standard deviations of a Gaussian weight within which a prediction is averaged."""
 WITHIN = 1.0 - 1e-9
 """Balls reach so much of the way to the boundary where nothing else is said."""
 
@@ -72,12 +74,12 @@ def moving(found: Queries, grid: TimeGrid, times: Vector, since: Vector | None =
         when[owner.col] = times[owner.row]
         samples = Samples(joined(samples.points, when), samples.weights)
     goals = [
-        replace(goal, time=t) if isinstance(goal, Point | Ball | Gaussian | Cells | Patch) else goal
+        replace(goal, time=t) if isinstance(goal, Point | Ball | Block | Gaussian | Cells | Patch) else goal
         for goal, t in zip(found.goals, times.tolist(), strict=True)
     ]
     if since is not None:
         goals = [
-            replace(goal, since=a) if isinstance(goal, Ball | Cells) else goal
+            replace(goal, since=a) if isinstance(goal, Ball | Block | Cells) else goal
             for goal, a in zip(goals, since.tolist(), strict=True)
         ]
     return Queries(
@@ -94,7 +96,7 @@ def moving(found: Queries, grid: TimeGrid, times: Vector, since: Vector | None =
 
 def places_of(queries: Queries) -> tuple[Vector | None, Vector | None]:
     """Points and times of queries, not a number where one has none, and nothing where none has."""
-    goals = [goal if isinstance(goal, Point | Ball | Gaussian) else None for goal in queries.goals]
+    goals = [goal if isinstance(goal, Point | Ball | Block | Gaussian) else None for goal in queries.goals]
     dim = max((len(goal.at) for goal in goals if goal is not None), default=0)
     at = np.array([[np.nan] * dim if goal is None else goal.at for goal in goals], dtype=np.float64)
     each = [None if goal is None else time_of(goal) for goal in queries.goals]
@@ -128,11 +130,12 @@ def gaussians(
                 f"{gap:.6g} away; move it or make it smaller"
             )
     offsets, weights = ball_rule(asked.mesh.dim)
-    rho = np.sum(offsets**2, axis=1)
-    shape = weights * (1.0 - scipy.special.betainc(3.0, 4.0, np.minimum(rho, 1.0)))
-    mixes = shape[None, :] * np.exp(-0.5 * rho[None, :] * (R / sigma)[:, None] ** 2)
+    near = np.minimum(R, FAR * sigma)  # what lies further out weighs nothing in a prediction's average
+    rho = np.sum(offsets**2, axis=1)[None, :] * ((near / R) ** 2)[:, None]
+    shape = weights[None, :] * (1.0 - scipy.special.betainc(3.0, 4.0, np.minimum(rho, 1.0)))
+    mixes = shape * np.exp(-0.5 * np.sum(offsets**2, axis=1)[None, :] * ((near / sigma) ** 2)[:, None])
     mixes /= mixes.sum(axis=1, keepdims=True)
-    where = (X[:, None, :] + R[:, None, None] * offsets[None, :, :]).reshape(-1, asked.mesh.dim)
+    where = (X[:, None, :] + near[:, None, None] * offsets[None, :, :]).reshape(-1, asked.mesh.dim)
     at = np.repeat(np.arange(len(X)), len(weights))
     mix: Any = sp.csr_array((mixes.ravel(), (at, np.arange(at.size))), shape=(len(X), at.size))
     cell, bary = asked.locator.locate(where, "at")

@@ -18,7 +18,7 @@ from pinnpoint.fem.parabolic.data import steady
 from pinnpoint.outputs.bundle.continuous import sides_of, store_load
 from pinnpoint.outputs.bundle.document import FOLLOWED, Document, text
 from pinnpoint.outputs.bundle.files import Writer
-from pinnpoint.systems.goals import Ball, Cells, Gaussian, Goal, Point, since_of, time_of
+from pinnpoint.systems.goals import Ball, Block, Cells, Gaussian, Goal, Point, since_of, time_of
 from pinnpoint.systems.queries import Queries
 from pinnpoint.transfer.slabs.route import SlabRoute
 from pinnpoint.transfer.slabs.witness import Run, numbers_of, runs
@@ -46,8 +46,11 @@ def moving_obstacle(certificate: Certificate, problem: MovingQueries, queries: Q
         )
     if not np.isfinite(certificate.radius).all():
         return "certificate: an interval is unbounded; leave out that query"
-    if any(isinstance(goal, Ball) for goal in queries.goals):
-        return "queries: in time the checker follows points, cells and Gaussian weights, not balls; give spread instead"
+    if any(isinstance(goal, Ball | Block) for goal in queries.goals):
+        return (
+            "queries: in time the checker follows points, cells and Gaussian weights, not balls and blocks; give "
+            "spread instead, or a group of cells"
+        )
     sources = given["source"].values() if isinstance(given["source"], Mapping) else [given["source"]]
     for name, data, known in (
         ("source", sources, FOLLOWED),

@@ -116,6 +116,7 @@ def require_outward(found: Outflow, topology: Topology) -> None:
     worst = int(np.argmin(found.floor))
     where = topology.points[topology.facets[found.facets[worst]]].mean(axis=0)
     raise InputError(
-        f"convection: nothing may flow in through Neumann parts; b·n is {found.floor[worst]:.3e} near {where.tolist()} "
-        "or could not be proved to be more. Fix values there, or say target='discrete'"
+        "convection: nothing may flow in where no value is given (free, Neumann and Robin parts); b·n is "
+        f"{found.floor[worst]:.3e} near {where.tolist()} or could not be proved to be more. Fix values there, or say "
+        "target='discrete'"
     )

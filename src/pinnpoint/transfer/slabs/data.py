@@ -71,7 +71,7 @@ class Source:
             if not (enclosed(f) or fixed(f) is not None):
                 raise InputError(
                     f"{self.name}: on the continuous target it must be a number or a formula, of which integrals are "
-                    f"enclosed; got {type(f).__name__}. Say target='discrete'"
+                    f"enclosed; got {'a function' if callable(f) else type(f).__name__}. Say target='discrete'"
                 )
 
     @cached_property

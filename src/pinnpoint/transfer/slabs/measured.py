@@ -260,8 +260,8 @@ class Meter:
             return self._against_linear(f, own)
         beta, blur = self.density(v), gamma(16) * np.abs(own).max(axis=1)
         state = Density(beta, np.zeros(len(beta)), blur, blur)
-        size = up(np.abs(f.coefficients).max(axis=1) + f.high + f.error2)
-        return paired(f, np.asarray(size), state, self.model.topology.volumes, self.model.anchors.slack)
+        top = np.asarray(up(np.abs(beta).max(axis=1) + blur))
+        return paired(state, top, f, self.model.topology.volumes, self.model.anchors.slack)
 
     def _against_linear(self, f: Density, own: Vector) -> tuple[float, float, float]:
         """The same for linear elements, from their values at the vertices."""
@@ -269,7 +269,7 @@ class Meter:
         value = np.einsum("na,na->n", f.coefficients @ first_moments(self.model.d).T, own) * topology.volumes
         top, size, above = largest(own), largest(f.coefficients), self.volumes
         wrong = 3.0 * (slack + LOOSE) * size * top * above  # continuous.md, step 8f
-        loose = f.error2 * top * above  # continuous.md, step 8a
+        loose = f.error1 * top * above  # continuous.md, step 8a
         total = math.fsum(value.tolist())
         return total, float(up(sum_up(up(wrong, 16)) + 2.0 * UNIT * abs(total))), sum_up(up(loose, 16))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,11 +19,11 @@ from pinnpoint.certificates.transfer import Route, TransferBound, TransferContex
 from pinnpoint.rounding.arithmetic import at_most, require_round_to_nearest, up
 from pinnpoint.systems.evolution.grid import TimeGrid
 from pinnpoint.systems.evolution.stepper import Stepper
-from pinnpoint.systems.goals import Ball, Cells, Gaussian, Goal, Point, since_of, time_of
+from pinnpoint.systems.goals import Ball, Block, Cells, Gaussian, Goal, Point, since_of, time_of
 from pinnpoint.systems.queries import Queries
 from pinnpoint.taylor.inputs import fixed
 from pinnpoint.taylor.simplices import density, enclose
-from pinnpoint.transfer.blocks import over_ball, over_cells
+from pinnpoint.transfer.blocks import corners_of, over_ball, over_block, over_cells
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.heat_kernel.carried import Carried
 from pinnpoint.transfer.heat_kernel.kernel import HeatKernel
@@ -41,8 +41,8 @@ SPAN = 1.5
 """S against R²/κ, at most."""
 FINE = 1e-4
 """What of a kernel may stay unresolved, against (h/R)^(2 · degree)."""
-SHARP = 1e-3
-"""Integration errors of a ball's weight, against (h/R)²."""
+SHARP = {1: 1e-8, 2: 1e-5, 3: 1e-3}
+"""Integration errors of a ball's weight, against (h/R)², by dimension: cells at its rim are cut so far."""
 SPARE = 4e-3
 """Share of a radius that is added to it."""
 SMALL = {1: 2e-2, 2: 1e-3}
@@ -103,10 +103,10 @@ class SlabRoute(Route):
                 "the domain, so that their means are bounded; say target='discrete'"
             )
         for goal, name in zip(self.queries.goals, self.queries.names, strict=True):
-            if not isinstance(goal, Point | Gaussian | Ball | Cells):
+            if not isinstance(goal, Point | Gaussian | Ball | Block | Cells):
                 raise InputError(
-                    f"query '{name}': of the PDE's own solution in time points and averages over balls, cells and with "
-                    "Gaussian weights are known; ask for these, or say target='discrete'"
+                    f"query '{name}': of the PDE's own solution in time points and averages over balls, blocks, cells "
+                    "and with Gaussian weights are known; ask for these, or say target='discrete'"
                 )
 
     @property
@@ -129,8 +129,8 @@ class SlabRoute(Route):
         for time, since in dict.fromkeys(times):
             which = [i for i, t in enumerate(times) if t == (time, since)]
             slabs, asked = self.asked_at(time, since, which)
-            for i, value in zip(which, slabs.enclose(asked), strict=True):
-                found[i] = value
+            with np.errstate(invalid="ignore", over="ignore"):  # what is no number is unbounded: `at_most`
+                found |= dict(zip(which, slabs.enclose(asked), strict=True))
             missed[which], sure = mismatch(self.model, self.dirichlet, slabs.motion)
             proved = proved and sure and slabs.initial.proved
         every = [found[i] for i in range(len(times))]
@@ -154,7 +154,20 @@ class SlabRoute(Route):
         center = np.array([f.center if math.isfinite(f.center) else 0.0 for f in every])
         for name in terms:
             terms[name] = np.where([math.isfinite(f.center) for f in every], terms[name], math.inf)
-        return TransferBound(with_reserve(terms), self._claims(), details, None, center, proved, Evidence(witness=self))
+        evidence = Evidence(witness=self, remarks=self._unbounded(terms))
+        return TransferBound(with_reserve(terms), self._claims(), details, None, center, proved, evidence)
+
+    def _unbounded(self, terms: Mapping[str, Vector]) -> tuple[str, ...]:
+        """What is to be said of intervals that are none."""
+        endless = ~np.isfinite(np.sum([*terms.values()], axis=0))
+        names = [f"'{name}'" for name, x in zip(self.queries.names, endless, strict=True) if x]
+        if not names:
+            return ()
+        return (
+            f"unbounded: {', '.join(names[:3])}{' and others' if len(names) > 3 else ''}; data, coefficients or "
+            "kernels could not be enclosed on some slab. log(t) and 1/t have no bound at t = 0; beside convection far "
+            "beyond what the mesh resolves, or for a tiny spread, kernels are too large",
+        )
 
     def _risen(self, times: Sequence[tuple[float, float | None]]) -> Vector:
         """How much larger data on the boundary may be at each time: e^{γt} where c ≥ −γ."""
@@ -221,11 +234,13 @@ class SlabRoute(Route):
 
     def _asked(self, goal: Goal | None, name: str, time: float, nodes: Vector) -> Asked:
         """A query as a functional that is bounded."""
-        if not isinstance(goal, Ball | Cells):
+        if not isinstance(goal, Ball | Block | Cells):
             return self._kernel(goal, name, time, nodes)
         cells, model = self.model.topology.cells, self.model
         if isinstance(goal, Cells):
             weight, scale = over_cells(model.points, cells, self.cells_of(goal.cells))  # gradients.md, step 1a
+        elif isinstance(goal, Block):
+            weight, scale = over_block(model.points, cells, *corners_of(np.array(goal.at), goal.side))
         else:
             edge = largest_ball(np.array(goal.at), model.outline())
             if not goal.radius <= edge:
@@ -233,7 +248,7 @@ class SlabRoute(Route):
                     f"query '{name}': the ball of radius {goal.radius:g} about {list(goal.at)} leaves the domain; its "
                     f"boundary is {edge!r} away. Make it smaller, or say target='discrete'"
                 )
-            small, spent = SHARP * (model.spacing / goal.radius) ** 2, Work(model.budget)
+            small, spent = SHARP[model.d] * (model.spacing / goal.radius) ** 2, Work(model.budget)
             weight = over_ball(model.points, cells, np.array(goal.at), goal.radius, small, spent)
             scale = 0.0
         return Average(weight.on_all(len(cells)), scale, time, goal.since, self.count)
