@@ -66,10 +66,10 @@ class Places:
 
     @cached_property
     def around(self) -> Array:
-        """Cells of every vertex, or of those that are one with it."""
-        of = self.cells if self.same is None else self.same[self.cells]
-        rows, columns = of.ravel(), np.repeat(np.arange(len(self.cells)), self.d + 1)
-        return sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(self.n, len(self.cells)))
+        """Cells of every node, or of those that are one with it."""
+        of = self.nodes_of(self.cells)
+        rows, columns = of.ravel(), np.repeat(np.arange(len(self.cells)), of.shape[1])
+        return sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(self.nodes), len(self.cells)))
 
     def nodes_of(self, simplices: Array) -> Array:
         """Vertices, then midpoints of edges, of simplices."""
@@ -198,8 +198,7 @@ def functionals_agree(bundle: Bundle, d: Discrete, rows: list[Row], case: Row, p
             continue
         x = np.array(row["at"], dtype=float)
         need(x.shape == (places.d,), f"{name!r}: the point has another dimension")
-        support = np.nonzero(stored)[0]
-        near = np.unique(places.around[support[support < places.n]].indices)
+        near = np.unique(places.around[np.nonzero(stored)[0]].indices)
         need(len(near), f"{name!r}: ℓ is of no cell")
         x = x if bent is None or kind != "point" else bent.back(x, near, name)[1]
         offsets, weights = ball_rule(places.d) if kind == "average" else (np.zeros((1, places.d)), np.ones(1))

@@ -106,7 +106,8 @@ def case_agrees(given: Row, case: Row) -> tuple[str, bool]:
     derived = {str(row["name"]): row for row in case.get("derived", [])}
     need(derived or len(asked) == len(rows), "inputs: the case file has another number of queries")
     others = 0
-    for row, first in zip(asked, case["queries"] + [{}] * len(asked), strict=False):
+    for i, (said, first) in enumerate(zip(asked, case["queries"] + [{}] * len(asked), strict=False)):
+        row = {"name": f"q{i}"} | said
         stored = rows.get(row.get("name", "")) or derived.get(row.get("name", "")) or ({} if derived else first)
         others += not stored
         for key in (row.keys() | (stored.keys() - {"kind", "derived_from", "poisson"})) if stored else ():

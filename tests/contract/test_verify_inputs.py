@@ -227,3 +227,29 @@ def test_a_signature_is_its_owners(tmp_path, capsys):
 def verdict_of(bundle, key, capsys) -> tuple[int, str]:
     capsys.readouterr()
     return main(["verify", str(bundle), "--key", str(key)]), capsys.readouterr().out
+
+
+def test_queries_without_a_name_and_points_on_mid_side_nodes_are_held_against_their_case(tmp_path, capsys):
+    """The point is the middle of the diagonal: ℓ has one entry, at no vertex."""
+    (tmp_path / "case.toml").write_text(
+        """[mesh]
+generate = "square"
+cells = 1
+[problem]
+kind = "reaction-diffusion"
+degree = 2
+source = 1
+[problem.dirichlet]
+boundary = 0
+[prediction]
+zero = true
+[[query]]
+at = [0.5, 0.5]
+[[query]]
+kind = "mean"
+"""
+    )
+    assert main(["certify", str(tmp_path / "case.toml"), "--out", str(tmp_path / "o"), "--quiet"]) == 0
+    code, out = verdict(tmp_path, capsys, "--inputs", str(tmp_path))
+    assert code == 0, out
+    assert "problem, queries and certificate as stored" in out

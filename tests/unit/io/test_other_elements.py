@@ -134,3 +134,78 @@ def test_hexahedra_and_their_faces_make_one_mesh_and_say_so():
     assert any("hexahedra" in note for note in certificate.notes)
     with pytest.raises(pp.InputError, match="cut into simplices"):
         pp.certify(problem, problem.space.U0, problem.points([[0.5, 0.5, 0.5]]), target="discrete")
+
+
+ABAQUS6 = """*NODE
+1, 0, 0
+2, 1, 0
+3, 0, 1
+4, -1, 0
+5, 0, -1
+6, 0.5, 0
+7, 0, 0.5
+8, -0.5, 0
+9, 0, -0.5
+10, 0.7071067811865476, 0.7071067811865476
+11, -0.7071067811865476, 0.7071067811865476
+12, -0.7071067811865476, -0.7071067811865476
+13, 0.7071067811865476, -0.7071067811865476
+*ELEMENT, TYPE={kind}, ELSET=body
+1, 1, 2, 3, 6, 10, 7
+2, 1, 3, 4, 7, 11, 8
+3, 1, 4, 5, 8, 12, 9
+4, 1, 5, 2, 9, 13, 6
+*NSET, NSET=rim
+2, 3, 4, 5, 10, 11, 12, 13
+"""
+
+
+def nastran(abaqus: str) -> str:
+    """The same mesh as bulk data: coordinates of nodes have a point, elements are CTRIA6."""
+    rows = [[w.strip() for w in line.split(",")] for line in abaqus.splitlines() if line[0].isdigit()]
+    grids = [f"GRID,{i},,{float(x)!r},{float(y)!r},0.0" for i, x, y in (r for r in rows if len(r) == 3)]
+    return "\n".join(["BEGIN BULK", *grids, *(f"CTRIA6,{r[0]},7,{','.join(r[1:])}" for r in rows if len(r) == 7)])
+
+
+@pytest.mark.parametrize("kind", ["CPS6", "CPE6H", "DC2D6", "CTRIA6"])
+def test_second_order_elements_of_decks_are_a_mesh_with_its_own_geometry(tmp_path, kind):
+    (tmp_path / "disc.msh").write_text(RING6)
+    file = tmp_path / ("disc.bdf" if kind == "CTRIA6" else "disc.inp")
+    text = ABAQUS6.format(kind=kind)
+    file.write_text(nastran(text) if kind == "CTRIA6" else text)
+    wanted, mesh = pp.io.read_mesh(tmp_path / "disc.msh"), pp.io.read_mesh(file)
+    assert np.array_equal(mesh.points, wanted.points)
+    assert np.array_equal(np.sort(mesh.cells, axis=1), np.sort(wanted.cells, axis=1))
+    assert np.array_equal(mesh.middles.edges, wanted.middles.edges)
+    assert np.array_equal(mesh.middles.points, wanted.middles.points)
+    assert mesh.middles.source == file.name
+    assert list(mesh.cell_groups) == (["7"] if kind == "CTRIA6" else ["body"])
+    if kind != "CTRIA6":
+        assert len(mesh.facets("rim")) == 4
+    assert "0.293" in pp.io.read_mesh(file, straight=True).remarks[0]
+
+
+@pytest.mark.parametrize("suffix", ["inp", "bdf"])
+def test_ten_node_tetrahedra_of_decks_keep_every_mid_side_node_on_its_edge(tmp_path, suffix):
+    X = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]])
+    pairs = [(0, 1), (1, 2), (2, 0), (0, 3), (1, 3), (2, 3)]  # the order of both manuals
+    off = 0.01 * np.arange(1, 7)
+    middle = np.array([0.5 * (X[a] + X[b]) for a, b in pairs]) + off[:, None] * [0.0, 0.0, -1.0]
+    rows = np.concatenate([X, middle]).tolist()
+    file = tmp_path / f"one.{suffix}"
+    if suffix == "inp":
+        nodes = "\n".join(f"{i}, {x!r}, {y!r}, {z!r}" for i, (x, y, z) in enumerate(rows, 1))
+        file.write_text(f"*NODE\n{nodes}\n*ELEMENT, TYPE=C3D10MH\n1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10\n")
+    else:
+        nodes = "\n".join(f"GRID,{i},,{x!r},{y!r},{z!r}" for i, (x, y, z) in enumerate(rows, 1))
+        file.write_text(f"BEGIN BULK\n{nodes}\nCTETRA,1,1,1,2,3,4,5,6\n,7,8,9,10\nENDDATA\n")
+    mesh = pp.io.read_mesh(file)
+    found = {tuple(e): d for e, d in zip(mesh.middles.edges.tolist(), mesh.middles.distances(X), strict=True)}
+    assert found == pytest.approx({tuple(sorted(e)): d for e, d in zip(pairs, off, strict=True)})
+
+
+@pytest.mark.parametrize(("last", "words"), [(3, "point 3: is a vertex and"), (4, "point 4: is in the middle of two")])
+def test_a_mid_side_node_belongs_to_one_side_and_is_no_vertex(last, words):
+    cells = np.array([[0, 1, 2, 3, 4, 5, 6, 7, 8, last]])
+    with pytest.raises(pp.InputError, match=words):
+        simplified(Blocks(np.random.default_rng(0).normal(size=(10, 3)), [Block("tetra10", cells)]))

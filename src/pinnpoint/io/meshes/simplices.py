@@ -72,6 +72,8 @@ def simplified(file: Blocks) -> tuple[Blocks, Sides | None, tuple[str, ...]]:
             "the file are the prediction, whatever elements they came from",
         )
     sides = _sides(np.concatenate(edges), np.concatenate(nodes)) if edges else None
+    if sides is not None:
+        _require_own(sides.nodes, np.concatenate([block.cells.ravel() for block in blocks]))
     left = 0 if sides is None else len(np.unique(sides.nodes))
     return replace(file, blocks=blocks, middles=file.middles + left), sides, notes
 
@@ -144,3 +146,16 @@ def _sides(edges: Index, nodes: Index) -> Sides:
             f"point {k}: neighbouring elements have other nodes in the middle of the same side; join them in the mesher"
         )
     return Sides(edges[order[fresh]], nodes[order[fresh]])
+
+
+def _require_own(middles: Index, vertices: Index) -> None:
+    """Mid-side nodes belong to one edge, and are no vertices: cells would hang on the edge of a neighbour."""
+    wrong = np.isin(middles, vertices)
+    if wrong.any():
+        raise InputError(
+            f"point {int(middles[wrong][0])}: is a vertex and in the middle of a side; mesh with elements of one order"
+        )
+    ordered = np.sort(middles)
+    twice = np.flatnonzero(np.diff(ordered) == 0)
+    if twice.size:
+        raise InputError(f"point {int(ordered[twice[0]])}: is in the middle of two sides; each needs a node of its own")

@@ -43,7 +43,7 @@ def read_abaqus_deck(text: Text) -> DeckData:
     if not sections:
         raise InputError("not an Abaqus file: it holds no keyword")
     plane = _require_known(sections)
-    part = read_part([s for s in sections if s.name in MESH], second=True)
+    part = read_part([s for s in sections if s.name in MESH], deck=True)
     _require_scopes(sections)
     nodes, node_ids, cell_ids, notes = _mesh(part)
     mesh = nodes.mesh
@@ -114,7 +114,7 @@ def _mesh(part: Part) -> tuple[Nodes, Index, Index, tuple[str, ...]]:
     own, cells = part.tags[0][used], np.concatenate([ids for _, ids, _ in part.blocks])
     if not part.middles:
         return Nodes(mesh), own, cells, ()
-    middles = node_finder(part.tags[0])(np.concatenate(part.middles))
+    middles = node_finder(part.tags[0])(np.concatenate(list(part.middles.values())))
     if used[middles].any():
         raise InputError(
             f"node {int(part.tags[0][middles[used[middles]][0]])}: is a vertex and in the middle of a side"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -20,7 +20,11 @@ KINDS = {  # element families by the name's beginning: kind and vertices
     r"(T2D2|T3D2|B21|B31|DC1D2|R2D2)": ("line", 2),
 }
 SECOND = {"C3D10": ("tetra", 4, 10), "CPS6": ("triangle", 3, 6), "CPE6": ("triangle", 3, 6)}
-"""Second-order elements: kind, vertices and nodes."""
+"""Second-order elements of solids: kind, vertices and nodes."""
+BENT = {  # the same of meshes alone, by the name's beginning; nodes of the sides 1–2, 2–3, 3–1, 1–4, … follow
+    r"(C3D10|DC3D10|AC3D10)": ("tetra", 4, 10),
+    r"(CPS6|CPE6|CAX6|DC2D6|STRI65|M3D6|SFM3D6)": ("triangle", 3, 6),
+}
 FACES = {  # vertices of the faces S1, S2, …
     "tetra": ((0, 1, 2), (0, 3, 1), (1, 3, 2), (2, 3, 0)),
     "triangle": ((0, 1), (1, 2), (2, 0)),
@@ -43,17 +47,23 @@ class Part:
     """Set names as they were first spelt; Abaqus does not tell cases apart."""
     surfaces: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     """Name to (element set or number, face), or to (node set or number, "")."""
-    middles: list[Index] = field(default_factory=list)
-    """Mid-side nodes of each block of second-order elements, by node number."""
+    middles: dict[int, Index] = field(default_factory=dict)
+    """Mid-side nodes of each block of second-order elements, by its place in `blocks` and by node number."""
 
 
 def read_abaqus(data: bytes) -> Blocks:
     """The mesh of an input file; node sets name the boundary facets whose vertices they hold."""
-    return blocks_of(read_part(keywords(data)))
+    part = read_part(keywords(data))
+    file, find = blocks_of(part), node_finder(np.concatenate(part.tags))
+    blocks = list(file.blocks)
+    for k, middles in part.middles.items():
+        kind = f"{blocks[k].kind}{blocks[k].cells.shape[1] + middles.shape[1]}"
+        blocks[k] = replace(blocks[k], kind=kind, cells=np.concatenate([blocks[k].cells, find(middles)], axis=1))
+    return replace(file, blocks=blocks, middles=0)
 
 
-def read_part(sections: Sequence[Keyword], *, second: bool = False) -> Part:
-    """Nodes, elements, sets and surfaces of the keywords that are about them; `second`-order elements where wanted."""
+def read_part(sections: Sequence[Keyword], *, deck: bool = False) -> Part:
+    """Nodes, elements, sets and surfaces of the keywords that are about them; a `deck` has elements of solids alone."""
     if not sections:
         raise InputError("not an Abaqus file: it holds no keyword")
     part = Part()
@@ -71,11 +81,11 @@ def read_part(sections: Sequence[Keyword], *, second: bool = False) -> Part:
             instances += 1
             if instances > 1 or section.body.strip():
                 raise InputError("*INSTANCE: only one part, not moved, is read; write the mesh out flat")
-        _read(part, section.name, section.options, section.body, second=second)
+        _read(part, section.name, section.options, section.body, deck=deck)
     return part
 
 
-def _read(part: Part, keyword: str, options: dict[str, str], body: str, *, second: bool) -> None:
+def _read(part: Part, keyword: str, options: dict[str, str], body: str, *, deck: bool) -> None:
     if keyword == "NODE":
         width = len([t for t in body.strip().partition("\n")[0].split(",") if t.strip()])
         table = _table(keyword, body, width)
@@ -84,11 +94,11 @@ def _read(part: Part, keyword: str, options: dict[str, str], body: str, *, secon
         _add(part, "NSET", options.get("NSET"), part.tags[-1])
     elif keyword == "ELEMENT":
         name = options.get("TYPE", "").upper()
-        kind, corners, width = SECOND[name] if second and name in SECOND else (*_kind(name, body), 0)
+        kind, corners, width = _second(name, deck) or (*_kind(name, body), 0)
         rows = _whole(keyword, _table(keyword, body, max(width, corners) + 1))
-        part.blocks.append((kind, rows[:, 0], rows[:, 1 : 1 + corners]))
         if width:
-            part.middles.append(rows[:, 1 + corners :])
+            part.middles[len(part.blocks)] = rows[:, 1 + corners :]
+        part.blocks.append((kind, rows[:, 0], rows[:, 1 : 1 + corners]))
         _add(part, "ELSET", options.get("ELSET"), rows[:, 0])
     elif keyword in ("NSET", "ELSET"):
         _add(part, keyword, options.get(keyword), _members(part, keyword, options, body))
@@ -100,13 +110,20 @@ def _read(part: Part, keyword: str, options: dict[str, str], body: str, *, secon
         ]
 
 
+def _second(name: str, deck: bool) -> tuple[str, int, int] | None:
+    if deck:
+        return SECOND.get(name)
+    return next((kind for pattern, kind in BENT.items() if re.fullmatch(pattern + "[A-Z]*", name)), None)
+
+
 def _kind(name: str, body: str) -> tuple[str, int]:
     for pattern, kind in KINDS.items():
         if re.fullmatch(pattern + "[A-Z]*", name.upper()):
             return kind
     count = len(body.strip().splitlines())
     raise InputError(
-        f"{count} lines of elements of type {name[:20]}: not supported; mesh with triangles (CPS3) or tetrahedra (C3D4)"
+        f"{count} lines of elements of type {name[:20]}: not supported; mesh with triangles (CPS3, CPS6) or tetrahedra "
+        "(C3D4, C3D10)"
     )
 
 
@@ -190,7 +207,7 @@ def blocks_of(part: Part) -> Blocks:
             points[name] = find(np.concatenate(numbered))
         elif pairs:
             facets[name] = np.concatenate([_faces(part, name, *pair) for pair in pairs])
-    count = len(np.unique(np.concatenate(part.middles))) if part.middles else 0
+    count = len(np.unique(np.concatenate([m.ravel() for m in part.middles.values()]))) if part.middles else 0
     return Blocks(np.concatenate(part.points), blocks, {n: find(f) for n, f in facets.items()}, points, middles=count)
 
 

@@ -140,15 +140,13 @@ def read_nastran_mesh(text: Text) -> Blocks:
     blocks = []
     for kind in VERTICES:
         found = read_elements(cards, kind)
-        if found is not None and found.middles is not None:
-            raise found.cards.refuse(
-                0, "second-order elements are read with the whole deck, read_deck or problem.deck, not as a mesh alone"
-            )
         if found is not None:
             groups = {str(k): rows for k, rows in members(found.properties).items()}
-            blocks.append(
-                Block("tetra" if kind == "CTETRA" else "triangle", _rows(grids, kind, found.vertices), groups)
-            )
+            name, nodes = "tetra" if kind == "CTETRA" else "triangle", found.vertices
+            if found.middles is not None:
+                nodes = np.concatenate([nodes, found.middles], axis=1)
+                name = f"{name}{nodes.shape[1]}"
+            blocks.append(Block(name, _rows(grids, kind, nodes), groups))
     return Blocks(grids.points, blocks)
 
 
