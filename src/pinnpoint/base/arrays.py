@@ -41,6 +41,20 @@ def row_max(x: Vector) -> Vector:
     return np.asarray(reduce(np.maximum, np.moveaxis(x, -1, 0)))
 
 
+def squared(x: Vector) -> Vector:
+    """Sums of squares along a short last axis."""
+    return np.asarray(sum(part * part for part in np.moveaxis(x, -1, 0)))
+
+
+def products(A: Vector, B: Vector) -> Vector:
+    """A_n B_n of many small matrices, (n, i, k) and (n, k, j): all n at once, where matmul makes a call for each."""
+    a, b = (np.ascontiguousarray(x.transpose(1, 2, 0)) for x in (A, B))
+    found = a[:, 0, None] * b[0]
+    for k in range(1, len(b)):
+        found += a[:, k, None] * b[k]
+    return np.asarray(found.transpose(2, 0, 1))
+
+
 def attributes(record: object, *names: str) -> dict[str, Any]:
     """Some fields and properties of a record, by name."""
     return {name: getattr(record, name) for name in names}

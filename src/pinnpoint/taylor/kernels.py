@@ -53,9 +53,13 @@ def keep_memory() -> None:
 def accumulate(out: Vector, a: Vector, b: Vector, triples: NDArray[np.int64], weights: Vector) -> None:
     """Add w a_i b_j to out_g for each triple (i, j, g), sorted by g, and its weight w; (batch, monomial, element).
 
-    No a_i or b_j of a triple may be an out_g.
+    No a_i or b_j of a triple may be an out_g. Products with a coefficient that is zero on all elements are left out.
     """
     count = len(triples) * out.shape[0] * out.shape[2]
+    if count > AT_ONCE:
+        there = _nonzero(a)[triples[:, 0]] & _nonzero(b)[triples[:, 1]]
+        triples, weights = triples[there], weights[there]
+        count = len(triples) * out.shape[0] * out.shape[2]
     fast = _compiled(CALL + PRODUCT * count)
     if fast is not None:
         fast.accumulate(out, a, b, triples, weights)
@@ -65,12 +69,17 @@ def accumulate(out: Vector, a: Vector, b: Vector, triples: NDArray[np.int64], we
         _by_factors(out, a, b, triples, weights)
 
 
+def _nonzero(a: Vector) -> Mask:
+    """Which coefficients are not zero on all elements, (monomial,)."""
+    return np.asarray(a.any(axis=2).any(axis=0))
+
+
 def _by_products(out: Vector, a: Vector, b: Vector, triples: NDArray[np.int64], weights: Vector) -> None:
     """All products of some elements, then their sums."""
     left, right, target = triples.T
-    first = np.flatnonzero(np.diff(target, prepend=-1))
-    if not len(first):
+    if not len(target):
         return
+    first = np.concatenate([[0], np.flatnonzero(target[1:] != target[:-1]) + 1])
     step = max(1, AT_ONCE // (len(triples) * len(out)))
     for n in range(0, out.shape[2], step):
         at = slice(n, n + step)

@@ -55,15 +55,12 @@ class Space:
     @cached_property
     def triples(self) -> Triples:
         """(i, j, g) with ξ^{α_i} ξ^{α_j} = ξ^{α_g}, sorted by g."""
-        place = {tuple(a): i for i, a in enumerate(self.powers.tolist())}
-        rows = []
-        for i, a in enumerate(self.powers):
-            for j, b in enumerate(self.powers):
-                g = place.get(tuple((a + b).tolist()))
-                if g is not None:
-                    rows.append((i, j, g))
-        rows.sort(key=lambda r: (r[2], r[0]))
-        return np.array(rows, dtype=np.int64).reshape(-1, 3)
+        i, j = np.nonzero(self.degree[:, None] + self.degree <= self.q)
+        code = (self.powers * (self.q + 1) ** np.arange(self.d)).sum(axis=1)  # digits of which none is carried
+        order = np.argsort(code)
+        g = order[np.searchsorted(code, code[i] + code[j], sorter=order)]
+        by = np.lexsort((i, g))
+        return np.stack([i, j, g], axis=1)[by].astype(np.int64)
 
     @cached_property
     def ones(self) -> Vector:

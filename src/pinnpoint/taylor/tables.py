@@ -1,7 +1,6 @@
 """Exact tables that take polynomials on a simplex to Bernstein quadratics, computed in rationals and rounded once.
 
-The simplex is 1 ≥ t_1 ≥ … ≥ t_m ≥ 0 with ξ = 2t − 1, so λ_0 = 1 − t_1, λ_i = t_i − t_{i+1}, λ_m = t_m, and the mean of
-Π t_i^{a_i} is m! / Π_i Σ_{j ≥ i} (a_j + 1).
+The simplex is 1 ≥ t_1 ≥ … ≥ t_m ≥ 0 with ξ = 2t − 1, so λ_0 = 1 − t_1, λ_i = t_i − t_{i+1}, λ_m = t_m.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cache
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,23 +21,12 @@ Row = list[Fraction]
 
 @cache
 def mean(powers: tuple[int, ...]) -> Fraction:
-    """Mean of ξ^α over the simplex."""
-    total = Fraction(0)
-    for chosen in product(*(range(p + 1) for p in powers)):
-        term = (-1) ** (sum(powers) - sum(chosen)) * 2 ** sum(chosen)
-        for p, c in zip(powers, chosen, strict=True):
-            term *= math.comb(p, c)
-        total += term * _mean_of_t(chosen)
-    return total
-
-
-@cache
-def _mean_of_t(powers: tuple[int, ...]) -> Fraction:
-    below, rest = 1, 0
-    for p in reversed(powers):
-        rest += p + 1
-        below *= rest
-    return Fraction(math.factorial(len(powers)), below)
+    """Mean of ξ^α over the simplex: ξ_m is integrated from −1 to ξ_{m−1}, and so on, which leaves polynomials."""
+    inner = {0: Fraction(math.factorial(len(powers)), 2 ** len(powers))}
+    for a in reversed(powers):
+        outer = {p + a + 1: c / (p + a + 1) for p, c in inner.items()}
+        inner = {**outer, 0: -sum(((-1) ** p * c for p, c in outer.items()), Fraction(0))}
+    return sum(inner.values(), Fraction(0))
 
 
 def _quadratics(m: int) -> list[dict[tuple[int, ...], Fraction]]:

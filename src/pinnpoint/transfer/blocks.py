@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.arrays import Index, Vector, products
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import UNIT, gamma, gammas, sum_up, up
@@ -132,7 +132,7 @@ class _Clipped:
         at = sign * (V[self.cell, :, axis] - level)  # the sign of a difference is exact
         y = np.einsum("nij,nj->ni", self.bary, at)
         found = [
-            (self.cell[rows], np.matmul(corners, self.bary[rows]), self.share[rows] * part)
+            (self.cell[rows], _within(self.bary[rows], corners), self.share[rows] * part)
             for rows, corners, part in positive_parts(y)
         ]
         if not found:
@@ -157,6 +157,11 @@ class _Clipped:
         np.add.at(share, self.cell, self.share)
         np.add.at(count, self.cell, 1.0)
         return moments, share, count
+
+
+def _within(bary: Vector, corners: Vector | None) -> Vector:
+    """Corners of parts of simplices, or of these themselves."""
+    return bary if corners is None else products(corners, bary)
 
 
 def _square(beta: Vector, slip: Vector, d: int) -> Vector:

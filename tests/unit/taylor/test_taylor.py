@@ -259,6 +259,35 @@ def test_sums_of_products_are_the_same_by_each_way(count, monkeypatch):
             np.testing.assert_allclose(out, want, rtol=1e-12, atol=1e-12)
 
 
+def test_products_with_coefficients_that_are_zero_everywhere_are_left_out(monkeypatch):
+    S, rng = space(2, 8), np.random.default_rng(4)
+    a, b = rng.standard_normal((2, 1, S.size, 300))
+    a[:, 5:] = 0.0
+    b[:, ::2] = 0.0
+    whole, some, asked = np.zeros_like(a), np.zeros_like(a), []
+    kernels._by_factors(whole, a, b, S.triples, S.ones)
+    for way in ("_by_factors", "_by_products"):
+        plain = getattr(kernels, way)
+        monkeypatch.setattr(kernels, way, lambda *told, plain=plain: (asked.append(len(told[3])), plain(*told)))
+    monkeypatch.setattr(kernels, "_compiled", lambda seconds=0.0: None)
+    kernels.accumulate(some, a, b, S.triples, S.ones)
+    assert asked == [sum(i < 5 and j % 2 == 1 for i, j, _ in S.triples.tolist())]
+    np.testing.assert_allclose(some, whole, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize(("d", "q"), [(0, 0), (1, 7), (2, 5), (3, 4)])
+def test_triples_are_all_products_that_are_not_cut_off(d, q):
+    S = space(d, q)
+    powers = [tuple(a) for a in S.powers.tolist()]
+    sums = {
+        (i, j): tuple(x + y for x, y in zip(a, b, strict=True))
+        for i, a in enumerate(powers)
+        for j, b in enumerate(powers)
+    }
+    rows = [(i, j, powers.index(c)) for (i, j), c in sums.items() if sum(c) <= q]
+    assert S.triples.tolist() == [list(row) for row in sorted(rows, key=lambda row: (row[2], row[0]))]
+
+
 def test_without_numba_the_models_are_the_same(monkeypatch):
     rng = np.random.default_rng(5)
     monkeypatch.setattr(kernels._meter, "open", find_spec("numba") is not None)

@@ -58,7 +58,8 @@ def test_parts_tile_the_positive_side(d):
     points = rng.dirichlet(np.full(d + 1, 0.5), 200)
     height = points @ y.T
     inside, share_of, volume = np.zeros(height.shape, int), np.zeros(len(y)), [Fraction(0)] * len(y)
-    for rows, corners, share in positive_parts(y):
+    for rows, parts, share in positive_parts(y):
+        corners = np.broadcast_to(np.eye(d + 1), (len(rows), d + 1, d + 1)) if parts is None else parts
         assert (corners >= 0.0).all()
         for row, c, s in zip(rows, corners, share, strict=True):
             assert all(sum(map(Fraction, r)) == 1 for r in c.tolist())

@@ -12,10 +12,12 @@ from flint import acb, arb, ctx
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import parse
 from pinnpoint.rounding.arithmetic import UNIT
-from pinnpoint.transfer.points import rings
+from pinnpoint.taylor.functions import sincos
+from pinnpoint.transfer.points import polar_models, rings
 from pinnpoint.transfer.points.data_term import data_term, data_terms, product_rule
 from pinnpoint.transfer.points.decimals import Enclosed, pi, precision
 from pinnpoint.transfer.points.kernels import Kernel
+from pinnpoint.transfer.points.radial_series import centred
 from pinnpoint.transfer.points.rings import ring
 from pinnpoint.transfer.points.work import Work
 
@@ -342,3 +344,28 @@ def test_data_terms_made_together_are_those_made_alone():
         assert value == pytest.approx(alone[0], rel=1e-12)
         assert error == pytest.approx(alone[1], rel=1e-3)
         assert (works[i].spent, works[i].stopped) == (work.spent, work.stopped)
+
+
+@pytest.mark.parametrize(("d", "i"), [(2, 1), (3, 1), (3, 2)])
+def test_sines_of_angles_come_from_a_table_where_they_are_not_small(d, i):
+    rng = np.random.default_rng(d + i)
+    for deepest in (polar_models.TABLED, polar_models.TABLED + 3):
+        patches = np.zeros((40, 2 * d + 1), dtype=np.intp)
+        patches[:, 2 * i] = rng.integers(0, deepest, 40)
+        patches[0, 2 * i] = deepest
+        patches[:, 2 * i + 1] = rng.integers(0, 2 ** patches[:, 2 * i])
+        direct = sincos(polar_models._angle(d, i, patches[:, 2 * i], patches[:, 2 * i + 1]))
+        for found, own in zip(polar_models._turns(d, i, patches), direct, strict=True):
+            np.testing.assert_allclose(found.C, own.C, rtol=1e-14, atol=1e-16)
+            np.testing.assert_allclose(found.e, own.e, rtol=1e-10)
+
+
+def test_moments_about_the_middle_of_a_ring():
+    p, q = Fraction(3, 8), Fraction(7, 16)
+    with precision(50):
+        plain = [Enclosed.of(q ** (i + 1) - p ** (i + 1)) / (i + 1) for i in range(13)]
+        found = [x.rounded() for x in centred(plain, Enclosed.of((p + q) / 2), Enclosed.of((q - p) / 2))]
+    for m, (value, error) in enumerate(found):
+        true = (q - p) / 2 * Fraction(1 + (-1) ** m, m + 1)
+        assert abs(Fraction(value) - true) <= Fraction(error)
+        assert error < 1e-16

@@ -285,7 +285,7 @@ class Estimator:
         facets, sign = T.cell_facets[part], T.sign[part]
         s = np.empty((d + 1, d + 1, len(facets)))
         for k in range(d + 1):
-            here = t[facets[:, k]] * sign[:, k, None]
+            here = t.take(facets[:, k], axis=0) * sign[:, k, None]
             for j in range(d + 1):
                 # continuous.md, step 1b
                 s[k, j] = here[:, 0] if t.shape[1] == 1 else here[:, min(j if j < k else j - 1, d - 1)]

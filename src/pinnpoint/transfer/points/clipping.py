@@ -21,7 +21,7 @@ PARTS = {
 is cut, at the fraction τ_ij from i. The volume is the product of the τ, or of 1 − τ where a minus follows."""
 
 
-def positive_parts(y: Vector) -> Iterator[tuple[Index, Vector, Vector]]:
+def positive_parts(y: Vector) -> Iterator[tuple[Index, Vector | None, Vector]]:
     """Simplices that make up {y > 0}.
 
     *Guarantee:* the barycentric corners are nonnegative and add up to one exactly; the computed points where edges are
@@ -39,13 +39,14 @@ def positive_parts(y: Vector) -> Iterator[tuple[Index, Vector, Vector]]:
     Yields
     ------
     rows, corners, share
-        Rows of y; barycentric corners (rows, d + 1, d + 1) of one simplex each; its part of the volume.
+        Rows of y; barycentric corners (rows, d + 1, d + 1) of one simplex each, or None if it is the whole one; its
+        part of the volume.
     """
     m = y.shape[1]
     count = (y > 0.0).sum(axis=1)
     whole = np.flatnonzero(count == m)
     if len(whole):
-        yield whole, np.broadcast_to(np.eye(m), (len(whole), m, m)), np.ones(len(whole))
+        yield whole, None, np.ones(len(whole))
     for inside, parts in PARTS[m - 1].items():
         rows = np.flatnonzero(count == inside)
         if not len(rows):

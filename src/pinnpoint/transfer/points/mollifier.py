@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pinnpoint.base.arrays import Index, Vector, row_max
+from pinnpoint.base.arrays import Index, Vector, products, row_max
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.mesh.quadrature import RULE_DEFECT, conical
 from pinnpoint.rounding.arithmetic import TINY, UNIT, dot_up, gamma, gammas, sum_up, up
@@ -233,7 +233,7 @@ class Sums:
         first, second = p.error.copy(), p.square.copy()
         slack = self.cells.slack[p.cell]
         for rows, corners, part in positive_parts(p.y):
-            here = np.matmul(corners, z[rows])
+            here = z[rows] if corners is None else products(corners, z[rows])
             T = _quadratic(here)
             local, square = self._means(T, here)
             bound = row_max(np.abs(T)) + blur[rows]
@@ -241,7 +241,7 @@ class Sums:
             if profile.axis is not None:  # nor are the coordinates
                 reach = profile.reach(here, slack[rows])
                 power, wrong = power * reach, wrong * reach + power * slack[rows]  # gradients.md, step 2c
-            M[rows] += part[:, None, None] * _turned(local, corners)
+            M[rows] += part[:, None, None] * (local if corners is None else _turned(local, corners))
             squares[rows] += part * square
             size[rows] += part * power
             first[rows] += part * wrong
@@ -336,13 +336,13 @@ class Sums:
 
 def _turned(M: Vector, corners: Vector) -> Vector:
     """Means of products of barycentric coordinates, for those in which the corners are given."""
-    return np.asarray(np.matmul(corners.transpose(0, 2, 1), np.matmul(M, corners)))
+    return products(corners.transpose(0, 2, 1), products(M, corners))
 
 
 def _quadratic(z: Vector) -> Vector:
     """Bernstein coefficients 1 − z_j·z_l of t on simplices with scaled corners z."""
-    products = np.matmul(z, z.transpose(0, 2, 1))
-    return np.stack([1.0 - products[:, j, q] for j, q in pairs(z.shape[2])], axis=1)
+    inner = products(z, z.transpose(0, 2, 1))
+    return np.stack([1.0 - inner[:, j, q] for j, q in pairs(z.shape[2])], axis=1)
 
 
 def _check_mass(kernel: Bump, w: Density, mesh: MeshCells) -> None:

@@ -36,14 +36,14 @@ from itertools import combinations
 
 import numpy as np
 
-from pinnpoint.base.arrays import Index, Vector, attributes, row_max
+from pinnpoint.base.arrays import Index, Vector, attributes, products, row_max, squared
 from pinnpoint.rounding.arithmetic import UNIT, gamma, up
 from pinnpoint.taylor.tables import children
 from pinnpoint.transfer.points.profiles import Profile
 
 MOST_LEVELS = 45
 """Midpoints halve barycentric coordinates, which stay exact to this depth."""
-CHUNK = 2**12
+CHUNK = 2**13
 """Pieces that are worked on at once."""
 THIN = 30.0
 """The longest edge to the power d, against d! times the volume, from which a piece is thin: 2 and 6 on grids of right
@@ -75,7 +75,8 @@ class Pieces:
     square: Vector
 
     def __getitem__(self, chosen: Index | slice) -> Pieces:
-        return Pieces(*(a[chosen] for a in attributes(self, *self.__dataclass_fields__).values()))
+        every = attributes(self, *self.__dataclass_fields__).values()
+        return Pieces(*(a[chosen] if isinstance(chosen, slice) else a.take(chosen, axis=0) for a in every))
 
     def __len__(self) -> int:
         return len(self.cell)
@@ -98,7 +99,7 @@ class Cells:
     @classmethod
     def build(cls, z: Vector) -> Cells:
         """From computed corners: differences and quotients of floats, rounded."""
-        far = row_max(np.einsum("nij,nij->ni", z, z))
+        far = row_max(squared(z))
         size = np.abs(np.linalg.det(z[:, 1:] - z[:, :1]))
         return cls(z, np.asarray(up(gamma(z.shape[2] + 8) * np.sqrt(far), 12)), size)
 
@@ -107,8 +108,8 @@ class Cells:
 
     def parts(self, cell: Index, bary: Vector) -> tuple[Vector, Vector, Vector]:
         """Corners z of simplices, the |z|², and bounds of the errors of t, also from 1 − z_i·z_j for points between."""
-        z, slack = np.matmul(bary, self.z[cell]), self.slack[cell]
-        squares = np.einsum("nij,nij->ni", z, z)
+        z, slack = products(bary, self.z.take(cell, axis=0)), self.slack[cell]
+        squares = squared(z)
         far = row_max(squares)
         return (
             z,
@@ -142,7 +143,7 @@ def divided(old: Pieces, cells: Cells, profile: Profile) -> Iterator[Pieces]:
     flat = table.reshape(c * m, m)
     for i in range(0, len(old), CHUNK // c):
         p = old[i : i + CHUNK // c]
-        longest, edge = _longest(np.matmul(p.bary, cells.z[p.cell]))
+        longest, edge = _longest(products(p.bary, cells.z.take(p.cell, axis=0)))
         thin = longest ** (m - 1) > THIN * cells.size[p.cell] * p.share
         if thin.any():
             yield _halved(p[np.flatnonzero(thin)], edge[thin], cells, profile)
@@ -155,8 +156,7 @@ def divided(old: Pieces, cells: Cells, profile: Profile) -> Iterator[Pieces]:
 def _longest(z: Vector) -> tuple[Vector, Index]:
     """Lengths of the longest edges, and which these are in the order of `combinations`."""
     pairs = np.array(list(combinations(range(z.shape[1]), 2)))
-    edges = z[:, pairs[:, 0]] - z[:, pairs[:, 1]]
-    squares = np.einsum("nei,nei->ne", edges, edges)
+    squares = squared(z[:, pairs[:, 0]] - z[:, pairs[:, 1]])
     return np.sqrt(row_max(squares)), np.argmax(squares, axis=1)
 
 
@@ -203,7 +203,7 @@ def _bounded(cell: Index, level: Index, halvings: Index, bary: Vector, cells: Ce
         top = np.where(most > 0.0, most**p, 0.0)  # gradients.md, step 2b
         return np.asarray(up(np.fmin(top, slab) * factor**times, 8 * p + 40))
 
-    return Pieces(cell[keep], level[keep], halvings[keep], bary[keep], y[keep], mean(1), mean(2))
+    return Pieces(cell[keep], level[keep], halvings[keep], bary.take(keep, axis=0), y[keep], mean(1), mean(2))
 
 
 def _sorted(y: Vector) -> Vector:
@@ -218,15 +218,13 @@ def _sorted(y: Vector) -> Vector:
 def _excess(z: Vector) -> Vector:
     """The q of the module's text, to a few roundings."""
     m = z.shape[1]
-    longest, middle = np.zeros(len(z)), z[:, 0].copy()
+    longest, middle = np.zeros(len(z)), z[:, 0]
     for i, j in combinations(range(m), 2):
         edge = z[:, i] - z[:, j]
-        square = np.einsum("ni,ni->n", edge, edge)
-        larger = square > longest
-        longest[larger] = square[larger]
-        middle[larger] = 0.5 * (z[larger, i] + z[larger, j])
-    spokes = z - middle[:, None]
-    around = row_max(np.einsum("nij,nij->ni", spokes, spokes))
+        square = squared(edge)
+        middle = np.where((square > longest)[:, None], 0.5 * (z[:, i] + z[:, j]), middle)
+        longest = np.maximum(longest, square)
+    around = row_max(squared(z - middle[:, None]))
     return np.asarray(np.minimum((m - 1) / (2.0 * m) * longest, around))  # continuous.md, step 8c
 
 

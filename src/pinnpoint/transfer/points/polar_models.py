@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import groupby
 from operator import itemgetter
 
@@ -32,6 +33,8 @@ DECIMAL = 100
 """What a ring costs whose moments are computed in decimals, in models."""
 THINNEST, SHALLOW = 6, 4
 """In two and three dimensions rings are halved this often at most; in one, moments of thinner rings are floats."""
+TABLED = 6
+"""Angles that are halved no more often have their sines in a table."""
 CHUNK = 1024
 ROUNDING = 1e5
 """Errors below this many floors may be rounding."""
@@ -283,7 +286,7 @@ class _Balls:
         d = self.d
         S = space(d, ORDER[d])
         if d == 3:
-            model = model * sincos(self._angle(patches, 1))[0]
+            model = model * _turns(self.d, 1, patches)[0]
         C = np.broadcast_to(model.C, (S.size, len(patches))) if model.space.size == S.size else None
         if C is None:
             C = np.zeros((S.size, len(patches)))
@@ -337,10 +340,10 @@ class _Balls:
         if d == 1:
             side = constant(1.0 - 2.0 * patches[:, 3])
             return [x[0] + r * side]
-        s, c = sincos(self._angle(patches, d - 1))
+        s, c = _turns(d, d - 1, patches)
         if d == 2:
             return [x[0] + r * c, x[1] + r * s]
-        high, wide = sincos(self._angle(patches, 1))
+        high, wide = _turns(self.d, 1, patches)
         flat = r * high
         return [x[0] + flat * c, x[1] + flat * s, x[2] + r * wide]
 
@@ -348,10 +351,10 @@ class _Balls:
         """Models of (x − x₀)/r."""
         if self.d == 1:
             return [constant(1.0 - 2.0 * patches[:, 3])]
-        s, c = sincos(self._angle(patches, self.d - 1))
+        s, c = _turns(self.d, self.d - 1, patches)
         if self.d == 2:
             return [c, s]
-        high, wide = sincos(self._angle(patches, 1))
+        high, wide = _turns(self.d, 1, patches)
         return [high * c, high * s, wide]
 
     def _radius(self, patches: Index) -> TaylorModel:
@@ -361,17 +364,36 @@ class _Balls:
         """
         R = self.radii[patches[:, -1]]
         a, b = ends(R, patches[:, 0], patches[:, 1])
-        return self._line(0, 0.5 * (a + b), 0.5 * (b - a), 4.0 * UNIT * R)  # continuous.md, step 8b
+        return _line(self.d, 0, 0.5 * (a + b), 0.5 * (b - a), 4.0 * UNIT * R)  # continuous.md, step 8b
 
-    def _angle(self, patches: Index, i: int) -> TaylorModel:
-        """θ = centre + half ξ_i; π enters with its error."""
-        span = (2.0 if i == self.d - 1 else 1.0) * np.pi
-        half = 0.5 * span * 0.5 ** patches[:, 2 * i].astype(np.float64)
-        return self._line(i, (2.0 * patches[:, 2 * i + 1] + 1.0) * half, half, 4.0 * UNIT * span)
 
-    def _line(self, i: int, centre: Vector, half: Vector, error: float | Vector) -> TaylorModel:
-        S = space(self.d, ORDER[self.d])
-        C = np.zeros((S.size, len(centre)))
-        C[0] = centre
-        C[int(np.flatnonzero((S.degree == 1) & (S.powers[:, i] == 1))[0])] = half
-        return TaylorModel(S, C, np.array(np.broadcast_to(error, len(centre))))
+def _turns(d: int, i: int, patches: Index) -> tuple[TaylorModel, TaylorModel]:
+    """Sine and cosine of the i-th coordinate."""
+    levels, places = patches[:, 2 * i], patches[:, 2 * i + 1]
+    if levels.max() > TABLED:
+        return sincos(_angle(d, i, levels, places))
+    own = (1 << levels) + places
+    s, c = (TaylorModel(m.space, m.C[:, own], m.e[own], m.least, m.most) for m in _turned(d, i))
+    return s, c
+
+
+@cache
+def _turned(d: int, i: int) -> tuple[TaylorModel, TaylorModel]:
+    """Sine and cosine on all parts of the i-th coordinate's range that are not small: 2^level + place counts them."""
+    levels = np.maximum(np.frexp(np.arange(2.0 * 2**TABLED))[1] - 1, 0).astype(np.intp)
+    return sincos(_angle(d, i, levels, np.maximum(np.arange(len(levels)) - (1 << levels), 0)))
+
+
+def _angle(d: int, i: int, levels: Index, places: Index) -> TaylorModel:
+    """θ = centre + half ξ_i; π enters with its error."""
+    span = (2.0 if i == d - 1 else 1.0) * np.pi
+    half = 0.5 * span * 0.5 ** levels.astype(np.float64)
+    return _line(d, i, (2.0 * places + 1.0) * half, half, 4.0 * UNIT * span)
+
+
+def _line(d: int, i: int, centre: Vector, half: Vector, error: float | Vector) -> TaylorModel:
+    S = space(d, ORDER[d])
+    C = np.zeros((S.size, len(centre)))
+    C[0] = centre
+    C[int(np.flatnonzero((S.degree == 1) & (S.powers[:, i] == 1))[0])] = half
+    return TaylorModel(S, C, np.array(np.broadcast_to(error, len(centre))))

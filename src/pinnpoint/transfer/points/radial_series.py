@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 
 from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import up
@@ -154,16 +155,14 @@ def integrals(form: Series, d: int, p: Enclosed, q: Enclosed, order: int, start:
 
 
 def centred(plain: list[Enclosed], mid: Enclosed, half: Enclosed) -> list[Enclosed]:
-    """∫ g ((ρ − mid)/half)^m for m = 0, 1, … from ∫ g ρ^i."""
-    found = []
-    for m in range(len(plain)):
-        s, power = Enclosed.of(0), Enclosed.of(1)
-        for i in range(m, -1, -1):  # (−mid)^{m−i}
-            s = s + power * plain[i] * math.comb(m, i)
-            power = power * -mid
-        for _ in range(m):
-            s = s / half
-        found.append(s)
+    """∫ g ((ρ − mid)/half)^m for m = 0, 1, … from ∫ g ρ^i.
+
+    With T_i = ∫ g (ρ − mid)^m ρ^i, those of m + 1 are T_{i+1} − mid T_i.
+    """
+    found, scale = [], Enclosed.of(1)
+    for _ in range(len(plain)):
+        found.append(plain[0] / scale)
+        plain, scale = [y - mid * x for x, y in pairwise(plain)], scale * half
     return found
 
 
