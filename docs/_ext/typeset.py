@@ -184,9 +184,9 @@ def _side(fence: str) -> str:
 
 
 INLINE = re.compile(
-    r"(?<=[^\W\d_])_(\{[^{}]+\}|[A-Za-z0-9Α-Ωα-ωϑϱϕ]{1,5})(?![A-Za-z_])|(?<=[‖)\]|∂\u0302])_(\{[^{}]+\}|[A-Za-z0-9Α-Ωα-ωϑϱϕ]{1,5}|\*)(?![A-Za-z_])|\^(\{[^{}]+\}|[½±]|\d+|[^\W\d_](?!\w))"
+    r"(?<=[^\W\d_])_(\{[^{}]+\}|[A-Za-z0-9Α-Ωα-ωϑϱϕ]{1,5}|[⊥±])(?![A-Za-z_])|(?<=[‖)\]|∂∫Σ∇∮\u0302\u0307])_(\{[^{}]+\}|[A-Za-z0-9Α-Ωα-ωϑϱϕ]{1,5}|[*⊥±∞â])(?![A-Za-z_])|\^(\{[^{}]+\}|[½±]|\d+|[^\W\d_](?!\w))"
 )
-BEFORE = re.compile(r"[A-Za-z_.]*$")
+BEFORE = re.compile(r"[A-Za-z_.][A-Za-z0-9_.]*$")
 WORDY = frozenset({"max", "min", "sup", "inf", "rms", "mean"})
 
 
@@ -208,13 +208,21 @@ def inline(doctree: Any) -> None:
     """Lower and raise what _ and ^ say in running text."""
     from docutils import nodes
 
-    kinds = {"text": nodes.Text, "low": lambda t: nodes.subscript("", t), "high": lambda t: nodes.superscript("", t)}
+    kinds = {
+        "text": nodes.Text,
+        "low": lambda t: nodes.subscript("", "", *made(t)),
+        "high": lambda t: nodes.superscript("", "", *made(t)),
+    }
+
+    def made(text: str) -> list[Any]:
+        """Text with what is lowered and raised in it, also below and above what is."""
+        return [kinds[kind](piece) for kind, piece in parts_of(text) or [("text", text)] if piece]
+
     for text in list(doctree.findall(nodes.Text)):
         parent = text.parent
         if not isinstance(parent, nodes.literal | nodes.literal_block | nodes.raw | nodes.FixedTextElement):
-            parts = parts_of(str(text))
-            if parts:
-                parent.replace(text, [kinds[kind](piece) for kind, piece in parts if piece])
+            if parts_of(str(text)):
+                parent.replace(text, made(str(text)))
 
 
 CODE = re.compile(
@@ -254,4 +262,4 @@ def setup(app: Any) -> dict[str, Any]:
     """For Sphinx."""
     app.connect("source-read", lowered)
     app.connect("doctree-read", typeset)
-    return {"parallel_read_safe": True, "env_version": 4}
+    return {"parallel_read_safe": True, "env_version": 5}

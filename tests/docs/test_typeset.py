@@ -55,6 +55,9 @@ def test_what_is_raised_and_lowered(text, inside):
 def test_names_of_code_are_left_alone():
     assert typeset.parts_of("prop. finite_collocation_no_point_control, certify_many") == []
     assert typeset.parts_of("u_h on Γ_D")[1] == ("low", "h")
+    assert typeset.parts_of("∫_K ϱ + ∫_{Γ_N} g")[1::2] == [("low", "K"), ("low", "Γ_N")]
+    assert typeset.parts_of("DeepXDE Helmholtz_Neumann_2d_hole, Poisson_Dirichlet_1d") == []
+    assert typeset.parts_of("f_⊥ and u̇_k")[1::2] == [("low", "⊥"), ("low", "k")]
     assert not typeset.is_formula('problem = pp.fem.ReactionDiffusion(mesh, source="x")')
 
 
@@ -80,3 +83,10 @@ def test_no_underscore_of_a_page_is_taken_for_emphasis():
             t.content for block in markdown().parse(text) for t in block.children or () if t.type == "code_inline"
         ]
         assert before == [t.content for t in tokens if t.type == "code_inline"], page.name
+
+
+def test_what_is_lowered_may_have_indices_of_its_own():
+    nodes = pytest.importorskip("docutils.nodes")
+    paragraph = nodes.paragraph("", "∫_{Γ_N} g v")
+    typeset.inline(paragraph)
+    assert str(paragraph) == "<paragraph>∫<subscript>Γ<subscript>N</subscript></subscript> g v</paragraph>"
