@@ -178,3 +178,35 @@ def test_a_time_that_is_almost_the_first_is_refused():
     heat = pp.fem.Parabolic(pp.io.generate("interval", 6), initial="sin(pi*x)", end=0.1, steps=4)
     with pytest.raises(pp.InputError, match="the value is the datum itself"):
         heat.points([[0.41]], time=1e-300)
+
+
+@pytest.mark.parametrize("kind", ["interval", "square"])
+def test_values_at_levels_are_those_of_each_level_alone(kind, monkeypatch):
+    """Predictions and Dirichlet values are asked for at many levels together; one at a time they are the same."""
+    mesh = pp.io.generate(kind, 3)
+    sides = {"left": "sin(x + 3*t)", "right": "t*t + 0.3*x"}
+    made = []
+    for together in (7, 1):
+        monkeypatch.setattr("pinnpoint.fem.parabolic.data.TOGETHER", together * 16)
+        problem = pp.fem.Parabolic(mesh, dirichlet=sides, end=0.5, steps=9)
+        made.append((problem.held, problem.extract("x*t + cos(t)").U))
+    assert np.array_equal(made[0][0], made[1][0])
+    assert np.array_equal(made[0][1], made[1][1])
+    t, left = problem.grid.levels, mesh.points[:, 0] == 0.0
+    assert problem.held[:, left] == pytest.approx(np.tile(np.sin(3.0 * t)[:, None], left.sum()))
+    counted = []
+
+    def alone(X, t):
+        counted.append(len(np.unique(t)))
+        return X[:, 0] * t + np.cos(t)
+
+    assert np.array_equal(problem.extract(alone).U, made[0][1])
+    assert set(counted) == {1}
+
+
+def test_sides_that_part_at_a_later_time_are_refused():
+    mesh = pp.io.generate("square", 2)
+    meet = pp.fem.Parabolic(mesh, dirichlet={"left": "t*y", "bottom": 0.0}, end=0.5, steps=2)
+    assert meet.held[-1].max() == 0.5
+    with pytest.raises(pp.InputError, match="overlap at node"):
+        pp.fem.Parabolic(mesh, dirichlet={"left": "t", "bottom": 0.0}, end=0.5, steps=2).held  # noqa: B018

@@ -7,7 +7,7 @@ them so, or take points and times apart, ``f(X, t)`` with (N, d) and (N,).
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,8 @@ from pinnpoint.mesh.mesh import BOUNDARY
 from pinnpoint.taylor.inputs import enclosed
 
 TIME = "t"
+TOGETHER = 1 << 16
+"""Points of space and time at which functions are asked together."""
 
 
 def variables(dim: int) -> tuple[str, ...]:
@@ -59,6 +61,20 @@ class At:
 def joined(X: Vector, time: Any) -> Vector:
     """Points (N, d) at a time, or at (N,) of them, as (N, d + 1)."""
     return np.column_stack([X, np.broadcast_to(np.asarray(time, dtype=np.float64), len(X))])
+
+
+def over_levels(values: Callable[[Vector], Vector], X: Vector, times: Vector, together: bool = True) -> Vector:
+    """Values (levels, N) at points (N, d) and all times, of a function of points of space and time as rows.
+
+    Many levels are asked for together, unless the function is only known to take one time.
+    """
+    few = max(1, TOGETHER // max(1, len(X))) if together else 1
+    found = np.empty((times.size, len(X)))
+    for a in range(0, times.size, few):
+        some = times[a : a + few]
+        rows = joined(np.tile(X, (some.size, 1)), np.repeat(some, len(X)))
+        found[a : a + few] = values(rows).reshape(some.size, len(X))
+    return found
 
 
 def of_columns(f: Any) -> Any:

@@ -11,7 +11,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.certifiers.protocols import Extraction
 from pinnpoint.fem.assembling.elements import Nodes
 from pinnpoint.fem.extraction import evaluate
-from pinnpoint.fem.parabolic.data import in_time, joined, of_columns, variables
+from pinnpoint.fem.parabolic.data import Apart, in_time, of_columns, over_levels, variables
 from pinnpoint.formulas.expressions import Expression, parse
 from pinnpoint.models.given import as_prediction, require_no_file
 from pinnpoint.systems.evolution.grid import TimeGrid
@@ -38,9 +38,8 @@ def extract_moving(nodes: Nodes, grid: TimeGrid, space: AdmissibleSpace, predict
     if how != "nodal":
         raise InputError(f"extraction: must be 'nodal' for problems in time; got {how!r}")
     if callable(prediction):
-        U = np.empty((grid.levels.size, len(nodes)))
-        for level, time in enumerate(grid.levels.tolist()):
-            U[level] = evaluate(prediction, joined(nodes.points, time), 1)[:, 0]
+        together = not isinstance(prediction, Apart)
+        U = over_levels(lambda X: evaluate(prediction, X, 1)[:, 0], nodes.points, grid.levels, together)
     else:
         U, how = _given(nodes, grid, floats("prediction", prediction))
     found = space.project(U.ravel())

@@ -39,15 +39,16 @@ from pinnpoint.fem.assembling.enriched import Enrichment
 from pinnpoint.fem.conversion import as_mesh
 from pinnpoint.fem.data.coefficients import Data, function, require_defined
 from pinnpoint.fem.data.conditions import admissible
-from pinnpoint.fem.data.held import prescribed, resolve
+from pinnpoint.fem.data.held import resolve
 from pinnpoint.fem.data.sources import by_groups
 from pinnpoint.fem.extraction import Extraction
 from pinnpoint.fem.parabolic.asking import MovingQueries
-from pinnpoint.fem.parabolic.data import in_time, initial_data, moving_robin, moving_sides, steady, table_at
+from pinnpoint.fem.parabolic.data import in_time, initial_data, moving_robin, moving_sides
 from pinnpoint.fem.parabolic.extraction import as_moving, extract_moving
 from pinnpoint.fem.parabolic.lifted import MovingForecast, MovingLifted, cost, lift_of, lifted
 from pinnpoint.fem.parabolic.loads import TimeLoads
 from pinnpoint.fem.parabolic.queries import TIMES, over_time, places_of, times_of
+from pinnpoint.fem.parabolic.sides import held_values
 from pinnpoint.fem.parabolic.storage import require_blocks, require_states, room_for
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.mesh.mesh import Mesh
@@ -222,18 +223,7 @@ class Parabolic(MovingQueries):
     @cached_property
     def held(self) -> Vector:
         """Dirichlet values (levels, n), zero at free nodes."""
-        found = np.zeros((self.grid.levels.size, len(self.nodes)))
-        table = self.given["dirichlet"]
-        if not table:
-            return found
-        times = self.grid.levels.tolist()
-        for level, time in enumerate(times):
-            if level and steady(table):
-                found[level] = found[0]
-                continue
-            parts = resolve(self.mesh, table_at(table, time), 1, "dirichlet")
-            dofs, values = prescribed(self.nodes, parts, 1, "dirichlet")
-            found[level, dofs] = values
+        found = held_values(self.nodes, self.given["dirichlet"], self.grid.levels)
         frozen(found)
         return found
 
