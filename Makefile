@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 ONE := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 NEEDED := all,test,lint,torch
-WANTED := docs,compare,predictors,neuralop,pyvista,pardiso
+WANTED := docs,compare,predictors,equinox,neuralop,pyvista,pardiso
 comma := ,
 
 .PHONY: demo test quick test-machines test-minimum test-mpi bench studies docs lint browser viewer clean
