@@ -8,7 +8,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.cases.kinds import KINDS, Kind, ProblemSpec
 from pinnpoint.cases.specs import MeshSpec
 from pinnpoint.cases.tables import Table
-from pinnpoint.io.decks.problems import ABAQUS, NASTRAN
+from pinnpoint.io.decks.text import ABAQUS, NASTRAN
 from pinnpoint.io.meshes.read import SUFFIXES
 
 DOMAINS = ("interval", "square", "cube", "lshape", "dumbbell", "frame", "fichera", "disc", "annulus", "bracket")

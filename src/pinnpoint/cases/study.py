@@ -6,13 +6,14 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError, in_words
+from pinnpoint.base.files import PathLike
 from pinnpoint.cases.derived import expanded, told
 from pinnpoint.cases.kinds import KINDS, Setting
 from pinnpoint.cases.kinds.coefficients import CoefficientFile
@@ -34,7 +35,6 @@ from pinnpoint.certifiers.tolerance import MAX_DOFS, certify_to
 from pinnpoint.certifiers.verb import AnyMethod, foresee, narrowed, run, without_prediction
 from pinnpoint.fem.data.coefficients import require_defined
 from pinnpoint.fem.extraction import Formulas, NodeValues
-from pinnpoint.io.decks.problems import Deck, read_deck
 from pinnpoint.io.decks.text import read_text
 from pinnpoint.io.fields import read_field
 from pinnpoint.io.meshes.read import read_mesh
@@ -43,6 +43,9 @@ from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.models import Lift, VectorLift, load_network
 from pinnpoint.systems.limits import Limit
 from pinnpoint.systems.queries import Queries
+
+if TYPE_CHECKING:
+    from pinnpoint.io.decks.problems import Deck
 
 METHODS: dict[str, Callable[..., AnyMethod]] = {
     "exact": Exact,
@@ -196,7 +199,7 @@ def arguments_of(case: Case) -> dict[str, str]:
 def open_mesh(case: Case) -> Mesh:
     """The mesh of a case, from a file or generated."""
     if case.mesh is None:
-        return read_deck(str(case.problem.deck)).mesh
+        return _read_deck(str(case.problem.deck)).mesh
     if case.mesh.file is not None:
         return read_mesh(case.mesh.file, straight=bool(case.mesh.straight))
     with in_words(arguments_of(case)):
@@ -211,7 +214,7 @@ def build(case: Case, events: Events = SILENT, *, trust: bool = False) -> Study:
     """
     _require_sense(case)
     events.stage("reading the deck" if case.problem.deck else "reading the mesh")
-    deck = None if case.problem.deck is None else read_deck(case.problem.deck)
+    deck = None if case.problem.deck is None else _read_deck(case.problem.deck)
     mesh = open_mesh(case) if deck is None else deck.mesh
     events.meshed(mesh)
     events.stage(f"assembling {len(mesh.cells)} cells")
@@ -272,6 +275,13 @@ def make_problem(case: Case, mesh: Mesh) -> Any:
         if certificate.target == "continuous":
             problem.require_transfer()
         return problem
+
+
+def _read_deck(path: PathLike) -> Deck:
+    """The deck, with all that decks need."""
+    from pinnpoint.io.decks.problems import read_deck
+
+    return read_deck(path)
 
 
 def deck_problem(case: Case, deck: Deck) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import groupby
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,7 +16,6 @@ from pinnpoint.base.arrays import Index, Limits, Matrix, Vector, frozen, set_fie
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError, in_words
 from pinnpoint.certificates.certificate import Certificate
-from pinnpoint.certifiers.families.loads import LoadFamily, vectors
 from pinnpoint.certifiers.protocols import Forecast as Cost
 from pinnpoint.fem.assembling import assembly
 from pinnpoint.fem.assembling.elements import ORDER, Nodes
@@ -24,7 +23,6 @@ from pinnpoint.fem.assembling.enriched import Enriched, Enrichment, diffusive
 from pinnpoint.fem.assembling.enrichments import body_load, given_values, surface_load
 from pinnpoint.fem.assembling.operators import is_opaque, operator
 from pinnpoint.fem.conversion import as_mesh
-from pinnpoint.fem.corrected import corrected_lift, corrected_values
 from pinnpoint.fem.curved.bending import Bending
 from pinnpoint.fem.curved.bent_queries import BentQueries
 from pinnpoint.fem.data.coefficients import (
@@ -45,8 +43,6 @@ from pinnpoint.fem.data.robin import Robin
 from pinnpoint.fem.data.sources import body, by_groups, source_of
 from pinnpoint.fem.data.varied import reaction_parts
 from pinnpoint.fem.extraction import Extraction, extract
-from pinnpoint.fem.families.operator_family import OperatorFamily
-from pinnpoint.fem.families.references import reference_of
 from pinnpoint.fem.fields import Component, FieldQueries
 from pinnpoint.fem.lifts.forecast import ROUGHLY, Forecast, cost, require_worth
 from pinnpoint.fem.lifts.lifted import Lifted, as_lift, lift_of, lifted
@@ -73,10 +69,14 @@ from pinnpoint.transfer.boundary.seams import Seam
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.energy.anchors import DIRICHLET, NEUMANN
 from pinnpoint.transfer.equilibrated import Equilibrated
-from pinnpoint.transfer.everywhere.corrected import Corrected
 from pinnpoint.transfer.media.coefficients import Coefficients
 from pinnpoint.transfer.media.medium import Medium
 from pinnpoint.transfer.points.work import BUDGET
+
+if TYPE_CHECKING:  # loaded where they are asked for
+    from pinnpoint.certifiers.families.loads import LoadFamily
+    from pinnpoint.fem.families.operator_family import OperatorFamily
+    from pinnpoint.transfer.everywhere.corrected import Corrected
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,6 +310,8 @@ class ReactionDiffusion(ScalarQueries):
 
         Each of `loads` is a vector, or a table of `load`'s arguments such as ``{"source": "x*y"}``.
         """
+        from pinnpoint.certifiers.families.loads import LoadFamily, vectors
+
         return LoadFamily(self.system, vectors(self.load, loads), base, names=names)
 
     def operators(
@@ -320,6 +322,8 @@ class ReactionDiffusion(ScalarQueries):
         `loads` are tables with "source" and "neumann": every instance has the problem's own load and a multiple μ_k
         of each of these, ``certify_many(kappas, predictions, mu=mu)``.
         """
+        from pinnpoint.fem.families.operator_family import OperatorFamily
+
         return OperatorFamily.of(self, diffusion, loads)
 
     def reference(
@@ -332,6 +336,8 @@ class ReactionDiffusion(ScalarQueries):
         `multigrid`: steps by cycles of each problem's own matrix (extra ``amg``); None where its diffusion is far from
         this one.
         """
+        from pinnpoint.fem.families.references import reference_of
+
         return reference_of(self, steps, tolerance, multigrid)
 
     def points(self, X: ArrayLike, names: Sequence[str] | None = None) -> Queries:
@@ -442,6 +448,8 @@ class ReactionDiffusion(ScalarQueries):
             raise InputError("corrected: is not proved for periodic pairs; certify points")
         points = self._queries.as_points("points", X)
         self._queries.locator.locate(points, "points")
+        from pinnpoint.fem.corrected import corrected_lift, corrected_values
+
         if prediction is None:
             return corrected_values(self, points)
         return corrected_lift(self.lifted(prediction), points)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import write_whole
 from pinnpoint.certifiers.protocols import Extraction
-from pinnpoint.io.meshes.vtu import UNKNOWN, write_vtu
+from pinnpoint.io.meshes.vtu import UNKNOWN, quoted, write_vtu
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.report.moments import label_of
 from pinnpoint.systems.evolution.grid import TimeGrid
@@ -75,7 +74,7 @@ class Moments:
         lines = ['<?xml version="1.0"?>', '<VTKFile type="Collection" version="0.1">', "<Collection>"]
         for k, level in enumerate(every.tolist()):
             write_vtu(folder / f"{k:04d}.vtu", mesh, self.at(level), nodes=nodes, certificate=UNKNOWN)
-            time, file = quoteattr(repr(float(self.times[level]))), quoteattr(f"{folder.name}/{k:04d}.vtu")
+            time, file = quoted(repr(float(self.times[level]))), quoted(f"{folder.name}/{k:04d}.vtu")
             lines.append(f'<DataSet timestep={time} part="0" file={file}/>')
         text = "\n".join([*lines, "</Collection>", "</VTKFile>", ""])
         return write_whole(path, [text.encode("utf-8")])

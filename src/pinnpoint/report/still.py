@@ -6,6 +6,7 @@ import base64
 import struct
 import zlib
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,12 +45,23 @@ class Still:
         flat = at @ self.axes[:2].T
         return np.stack([self.shift[0] + self.scale * flat[:, 0], self.shift[1] - self.scale * flat[:, 1]], axis=1)
 
+    @cached_property
+    def corners(self) -> Index:
+        """The nodes about each pixel, (pixels, 3)."""
+        return np.asarray(self.triangles[self.triangle])
+
+    @cached_property
+    def shades(self) -> tuple[Vector, Index]:
+        """Steps of brightness that are there, and which of them each pixel has."""
+        steps = np.rint(self.light * SHADES).astype(np.intp)
+        there = np.flatnonzero(np.bincount(steps))
+        return there / SHADES, np.searchsorted(there, steps)
+
     def png(self, t: Vector, kind: str) -> str:
         """A field from 0 to 1 at the nodes as a data URI; the ground is transparent."""
-        nodal = np.einsum("pk,pk->p", t[self.triangles[self.triangle]], self.weights)
-        light = np.unique(np.rint(self.light * SHADES)) / SHADES
+        nodal = np.einsum("pk,pk->p", t[self.corners], self.weights)
+        light, shade = self.shades
         steps = 255 // len(light)
-        shade = np.searchsorted(light, np.rint(self.light * SHADES) / SHADES)
         image = np.zeros(HEIGHT * WIDTH, dtype=np.uint8)
         image[self.pixels] = 1 + shade * steps + np.rint(nodal.clip(0.0, 1.0) * (steps - 1)).astype(np.intp)
         table = colour(np.linspace(0.0, 1.0, steps), kind) * light[:, None, None]
@@ -76,11 +88,14 @@ def still(surface: Surface, *, opened: bool = False) -> Still:
     shift = np.array([WIDTH / 2 - scale * middle[0], HEIGHT / 2 + scale * middle[1]])
     flat = np.stack([shift[0] + scale * X[:, 0], shift[1] - scale * X[:, 1]], axis=1)
     pixels, triangle, weights = visible(flat, X[:, 2], triangles)
-    P = X[triangles[triangle]]
-    normal = np.cross(P[:, 1] - P[:, 0], P[:, 2] - P[:, 0])
-    facing = np.abs(normal[:, 2]) / np.maximum(np.linalg.norm(normal, axis=1), 1e-300)
-    light = np.ones(len(pixels)) if surface.dim == 2 else 0.55 + 0.5 * facing
+    light = np.ones(len(pixels)) if surface.dim == 2 else 0.55 + 0.5 * facing(X[triangles])[triangle]
     return Still(triangles, axes, scale, shift, pixels, triangle, weights, light)
+
+
+def facing(P: Vector) -> Vector:
+    """How much triangles with these corners, (T, 3, 3), are seen from the front: from 0 to 1."""
+    normal = np.cross(P[:, 1] - P[:, 0], P[:, 2] - P[:, 0])
+    return np.asarray(np.abs(normal[:, 2]) / np.maximum(np.linalg.norm(normal, axis=1), 1e-300))
 
 
 def frame(eye: tuple[float, float, float]) -> Vector:

@@ -21,11 +21,8 @@ from pinnpoint.io.decks.abaqus.deck import read_abaqus_deck
 from pinnpoint.io.decks.deck import DeckData, Subcase
 from pinnpoint.io.decks.nastran.deck import read_nastran
 from pinnpoint.io.decks.solids import conditions
-from pinnpoint.io.decks.text import read_text
+from pinnpoint.io.decks.text import ABAQUS, NASTRAN, read_text
 from pinnpoint.mesh.mesh import Mesh
-
-NASTRAN = (".bdf", ".fem", ".nas", ".dat")
-ABAQUS = (".inp",)
 
 
 @dataclass(frozen=True, eq=False)

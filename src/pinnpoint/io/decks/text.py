@@ -10,6 +10,8 @@ from pathlib import Path
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import PathLike, read_bytes
 
+NASTRAN, ABAQUS = (".bdf", ".fem", ".nas", ".dat"), (".inp",)
+"""How the names of decks end."""
 INCLUDE = re.compile(rb"^[ \t]*INCLUDE\b[ \t=]*(.*)$", re.IGNORECASE | re.MULTILINE)
 DEPTH, FILES, SIZE = 8, 200, 4 * 2**30
 """At most so many files within each other, files in all, and bytes."""

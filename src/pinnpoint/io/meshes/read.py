@@ -10,8 +10,6 @@ import numpy as np
 from pinnpoint.base.arrays import set_fields
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import PathLike, read_bytes
-from pinnpoint.io.decks.abaqus.mesh import read_abaqus
-from pinnpoint.io.decks.nastran.deck import read_nastran_mesh
 from pinnpoint.io.decks.text import read_text
 from pinnpoint.io.meshes.blocks import Blocks, build_mesh
 from pinnpoint.io.meshes.gmsh import read_gmsh
@@ -73,7 +71,11 @@ def _read(path: Path, suffix: str, data: bytes) -> Blocks:
     if suffix == ".msh":
         return read_gmsh(data)
     if suffix == ".inp":
+        from pinnpoint.io.decks.abaqus.mesh import read_abaqus  # decks are large
+
         return read_abaqus(data)
     if suffix in NASTRAN:
+        from pinnpoint.io.decks.nastran.deck import read_nastran_mesh
+
         return read_nastran_mesh(read_text(path))
     return read_foreign(path, data)

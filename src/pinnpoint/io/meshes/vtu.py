@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping
+from html import escape
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
@@ -24,6 +24,11 @@ UNKNOWN = "0" * 64
 PIECE = 3 * 2**16
 """Bytes encoded at a time."""
 TYPES = {"<f8": "Float64", "<i8": "Int64", "|u1": "UInt8"}
+
+
+def quoted(text: str) -> str:
+    """Any string as the value of an attribute."""
+    return '"' + escape(text).replace("\n", "&#10;").replace("\r", "&#13;").replace("\t", "&#9;") + '"'
 
 
 def write_vtu(
@@ -85,7 +90,7 @@ def _pieces(
     yield b'header_type="UInt64">\n<UnstructuredGrid>\n'
     if certificate:
         entry = f"certificate {certificate}"  # a name, as not every reader has arrays of text
-        yield f'<FieldData>\n<DataArray type="Int64" Name={quoteattr(entry)} '.encode()
+        yield f'<FieldData>\n<DataArray type="Int64" Name={quoted(entry)} '.encode()
         yield b'NumberOfTuples="1" format="ascii">\n1\n</DataArray>\n</FieldData>\n'
     yield f'<Piece NumberOfPoints="{len(points)}" NumberOfCells="{n}">\n<Points>\n'.encode()
     yield from _array("Points", np.pad(points, ((0, 0), (0, 3 - dim))), "<f8")
@@ -105,7 +110,7 @@ def _pieces(
 def _array(name: str, a: Any, dtype: str) -> Iterator[bytes]:
     raw = np.ascontiguousarray(a, dtype=dtype).reshape(-1).view(np.uint8).data
     components = f' NumberOfComponents="{a.shape[1]}"' if a.shape[1] > 1 else ""
-    yield f'<DataArray type="{TYPES[dtype]}" Name={quoteattr(name)}{components} format="binary">\n'.encode()
+    yield f'<DataArray type="{TYPES[dtype]}" Name={quoted(name)}{components} format="binary">\n'.encode()
     first = PIECE - 8  # what is encoded at a time, length and data in a row, has a multiple of three bytes
     yield base64.b64encode(np.array([len(raw)], dtype="<u8").tobytes() + raw[:first])
     for at in range(first, len(raw), PIECE):

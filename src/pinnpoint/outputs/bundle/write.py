@@ -19,8 +19,6 @@ from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.settled import known_extremes
 from pinnpoint.certifiers.protocols import Liftable, Problem, SelfCertifying
 from pinnpoint.fem.curved.bent import Carried
-from pinnpoint.fem.elastic.lifted_solids import LiftedSolid
-from pinnpoint.fem.elastic.solids import solid_of
 from pinnpoint.fem.lifts.lifted import AbstractLifted
 from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
@@ -34,8 +32,6 @@ from pinnpoint.outputs.bundle.document import Document, text, wordless
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.outputs.bundle.moving import as_system
 from pinnpoint.outputs.bundle.reduced import is_reduced, reduced, reduced_obstacle
-from pinnpoint.outputs.bundle.slabs import moving_obstacle, write_slabs
-from pinnpoint.outputs.bundle.solid import solid, solid_obstacle
 from pinnpoint.outputs.bundle.varied import varied_obstacle
 from pinnpoint.systems.goals import Compliance
 from pinnpoint.systems.linear import LinearSystem
@@ -43,7 +39,6 @@ from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.semilinear.cubic import CubicSystem
 from pinnpoint.systems.semilinear.reaction import ReactionSystem
 from pinnpoint.taylor.inputs import fixed
-from pinnpoint.transfer.elastic.route import Witness
 from pinnpoint.transfer.energy.norms import faces_of
 from pinnpoint.transfer.equilibrated import Witness as Fluxes
 from pinnpoint.transfer.media.regional import Regional
@@ -135,6 +130,8 @@ def _alone(
         from pinnpoint.outputs.bundle.boxes import write_box  # with all that boxes need
 
         return write_box(folder, certificate, problem, prediction, queries)
+    from pinnpoint.outputs.bundle.slabs import write_slabs  # with all that moves
+
     return write_slabs(folder, certificate, problem, queries, document)
 
 
@@ -142,6 +139,8 @@ def _in_time(certificate: Certificate, problem: Any, queries: Queries) -> str | 
     """Why the PDE's own solution in time cannot be re-checked; None of what is none."""
     if not isinstance(problem, MovingQueries) or certificate.target == "discrete":
         return None
+    from pinnpoint.outputs.bundle.slabs import moving_obstacle
+
     return moving_obstacle(certificate, problem, queries)
 
 
@@ -198,6 +197,11 @@ def _moving(problem: Any) -> str:
 
 def _kept(problem: Any, queries: Queries) -> str:
     """Why a lifted solid cannot be re-checked."""
+    if not isinstance(problem, AbstractLifted):
+        return ""
+    from pinnpoint.fem.elastic.lifted_solids import LiftedSolid  # with all that solids need
+    from pinnpoint.fem.elastic.solids import solid_of
+
     if not isinstance(problem, LiftedSolid):
         return ""
     if any(isinstance(goal, Compliance) for goal in queries.goals):
@@ -256,10 +260,11 @@ class Claimed:
         out.array("system/u", self.U)
         if certificate.target == "continuous":
             witness = certificate.evidence.witness
-            own, extremes = isinstance(witness, Witness), certificate.evidence.extremes
-            if own:
-                return proof | solid(out, witness, problem, queries)
-            return proof | continuous(out, witness, problem, queries, extremes, self.U)
+            if not _of_solid(witness):
+                return proof | continuous(out, witness, problem, queries, certificate.evidence.extremes, self.U)
+            from pinnpoint.outputs.bundle.solid import solid
+
+            return proof | solid(out, witness, problem, queries)
         if isinstance(system, LinearSystem):
             return proof | discrete.linear(out, problem, queries, self.evidence)
         return proof | discrete.cubic(out, system, queries, self.U, certificate.evidence.polish)
@@ -329,13 +334,28 @@ def obstacle(certificate: Certificate, system: Any) -> str:
             "data all around, and of other reactions than cubic ones for fluxes that are numbers, or a g″ that is "
             "bounded on the real line"
         )
-    if solid_obstacle(certificate):
-        return solid_obstacle(certificate)
+    if _of_solid(witness) and (why := _solid_obstacle(certificate)):
+        return why
     if max(map(len, certificate.names)) > MOST_NAME:
         return f"queries: names must have at most {MOST_NAME} characters; shorten them"
     if not np.all(np.isfinite(certificate.radius)):
         return "certificate: an interval is unbounded; leave out that query"
     return ""
+
+
+def _of_solid(witness: Any) -> bool:
+    """Whether a solid's transfer left it."""
+    if witness is None or isinstance(witness, Fluxes | Nonlinear):
+        return False
+    from pinnpoint.transfer.elastic.route import Witness  # with all that solids need
+
+    return isinstance(witness, Witness)
+
+
+def _solid_obstacle(certificate: Certificate) -> str:
+    from pinnpoint.outputs.bundle.solid import solid_obstacle
+
+    return solid_obstacle(certificate)
 
 
 def checked(route: Any) -> bool:
