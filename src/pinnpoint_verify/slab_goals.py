@@ -28,6 +28,8 @@ class MovingMesh(Mesh):
     """Parts that nothing holds are allowed: where the energy does not bound means, L² does."""
 
     floating = True
+    flow: Array | None = None
+    """b, numbers; none where nothing flows."""
 
     def __init__(self, bundle: Any, degree: int) -> None:
         super().__init__(bundle, degree)

@@ -25,7 +25,8 @@ class Bundled:
 
     def __init__(self, bundle: Bundle, case: Row, proof: Row, rows: list[Row]) -> None:
         self.bundle, self.proof, self.rows, self.said = bundle, proof, rows, case["problem"]
-        need(self.said.keys() == PROBLEM and self.said["kind"] == "parabolic", "case.json: no problem in time")
+        known = self.said.keys() - {"convection"} == PROBLEM and self.said["kind"] == "parabolic"
+        need(known, "case.json: no problem in time")
         need(type(proof["degree"]) is int and proof["scheme"] in ("cg1", "cg2"), "proof.json: an unknown scheme")
         need(self.said["scheme"] == proof["scheme"], "proof.json: another scheme than the case's")
         self.mesh = MovingMesh(bundle, proof["degree"])
@@ -34,6 +35,7 @@ class Bundled:
         self.close = wanted(rows)
         self.told: list[str] = []
         self._coefficients()
+        self._convection()
         self.source = Source(self._pieces(), self.mesh.points[self.mesh.cells], self.count, self.close)
         self.start = initial(self.said["initial"], self.mesh.points[self.mesh.cells], self.close)
         self.held = [self._facets("d", k) for k in range(len(proof["dirichlet"]))]
@@ -66,6 +68,20 @@ class Bundled:
                 continue
             need(all(map(is_number, known)) and np.all(np.isin(values, known)), f"{key}: not that of the case")
             self.told += [f"which cells are in the groups of the {key}"] if isinstance(given, dict) else []
+
+    def _convection(self) -> None:
+        """b: numbers, with values given all around, and averages alone (docs/slabs.md, step 8h)."""
+        given, mesh = self.said.get("convection"), self.mesh
+        if given is None:
+            return
+        need(isinstance(given, list), "convection: not a number for each coordinate")
+        b = [plain(x) for x in given]
+        need(len(b) == mesh.d and all(map(is_number, b)), "convection: not a number for each coordinate")
+        free = (mesh.neighbour < 0) & (mesh.kind != DIRICHLET)
+        need(not np.any(free), "convection: not followed where the boundary is free")
+        still = all(row["kind"] in ("cells", "mean") for row in self.rows)
+        need(still, "convection: followed for averages over cells alone")
+        mesh.flow = np.array(b, dtype=float)
 
     def _pieces(self) -> list[tuple[Array, Any]]:
         given, every = self.proof["source"], np.arange(self.mesh.C)

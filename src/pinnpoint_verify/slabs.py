@@ -19,6 +19,7 @@ from pinnpoint_verify.checker import (
     Cells,
     Mesh,
     Side,
+    even,
     means,
     mix,
     quadratic,
@@ -53,7 +54,7 @@ class Given:
 
 
 class ModeSide(Side):
-    """One mode of one side: δ = σ − κ∇u_k and ϱ = F_k ∓ u̇_k − c(u_k + w_k) + ∇·σ."""
+    """One mode of one side: δ = σ − κ∇u_k and ϱ = F_k ∓ u̇_k ∓ b·∇u_k − c(u_k + w_k) + ∇·σ."""
 
     def __init__(self, mesh: Mesh, given: Given, k: int, rate: Ball) -> None:
         self.mesh, self.nodal, self.t = mesh, given.state[k], given.flux[k]
@@ -73,14 +74,18 @@ class ModeSide(Side):
             u = quadratic(self.nodal[mesh.nodes_of(mesh.cells)], mesh.d, mesh.degree)[0]
             self.w = v - u
             f = f - mesh.c[:, None, None] * self.w
-        self.data = f, d.high[k], d.e1[k], d.e2[k]
+        self.data, self.sign = (f, d.high[k], d.e1[k], d.e2[k]), given.sign
         self.carried = self.nodal if given.carried is None else given.carried[k]
 
     def read(self, g: Cells) -> None:
-        """The source on a range of cells, and there κ∇u_k and c u_k."""
+        """The source on a range of cells, and there κ∇u_k and c u_k ± b·∇u_k."""
         f, high, e1, e2 = self.data
         self.given = self.f, self.high, self.e1, self.e2 = f[g.part], high[g.part], e1[g.part], e2[g.part]
         self.own, self.lower = (g.kappa[:, None, None] * self.slopes)[:, :, None], g.c[:, None, None] * self.b
+        flow: Array | None = self.mesh.flow  # type: ignore[attr-defined]
+        if flow is not None:  # slabs.md, step 8h
+            along = mix("njc,c->nj", self.slopes, flow)
+            self.lower = self.lower + self.sign * even(along[:, :, None] + Ball(np.zeros(self.mesh.d + 1)))
 
     def finish(self) -> None:
         """Means, and what the flux leaves of g − α v_k on free facets (docs/slabs.md, step 2g)."""

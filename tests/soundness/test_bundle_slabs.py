@@ -77,12 +77,24 @@ def solid():
     return heat, heat.mean("m") + heat.cells([0, 2], "c") + heat.mean("over", since=0.05)
 
 
+def drifting():
+    heat = line(initial="sin(pi*x)", convection=[3.0], reaction=0.7, diffusion=1.3, source="1 + t")
+    return heat, heat.mean("m") + heat.cells([1, 2], "c", time=0.08) + heat.mean("over", since=0.05)
+
+
+def drifting_plane():
+    heat = square(initial="x*y", convection=[2.0, -1.0], degree=2, scheme="cg2", dirichlet={"boundary": "x*y*(1+t)"})
+    return heat, heat.mean("m") + heat.mean("over", since=0.05)
+
+
 def small():
     heat = line(4, initial="sin(pi*x)", source="x*t", steps=3)
     return heat, heat.points([[0.4]], ["p"]) + heat.averages([[0.4]], spread=0.1, names=["g"])
 
 
-CASES = {f.__name__: f for f in (decay, reacting, exchanging, flowing, floating, mixed, solid)}
+CASES = {
+    f.__name__: f for f in (decay, reacting, exchanging, flowing, floating, mixed, solid, drifting, drifting_plane)
+}
 MADE = {}
 
 
@@ -204,6 +216,34 @@ def forged(tmp_path_factory, tmp_path, name):
     return shutil.copytree(written(tmp_path_factory, name)[1], tmp_path / "forged")
 
 
+@pytest.mark.parametrize("flow", [None, [0.0], [2.7], [-3.0], [3.0, 0.0], ["3 + x"], [math.nan], 3.0, {}])
+def test_another_convection_is_refused(flow, tmp_path, tmp_path_factory):
+    """b is the case's; states and fluxes of another one prove nothing of this."""
+    _, folder = written(tmp_path_factory, "drifting")
+    shutil.copytree(folder, tmp_path / "forged")
+
+    def forge(data):
+        problem = data.get("problem")
+        if problem is not None:
+            problem |= {"convection": flow}
+            if flow is None:
+                del problem["convection"]
+
+    for file in ("case.json", "certificate.json"):
+        changed(tmp_path / "forged", file, forge)
+    with pytest.raises(Refused):
+        verify(tmp_path / "forged")
+
+
+@pytest.mark.parametrize("name", ["small", "flowing"])
+def test_convection_beside_kernels_and_free_sides_is_refused(name, tmp_path, tmp_path_factory):
+    _, folder = written(tmp_path_factory, name)
+    shutil.copytree(folder, tmp_path / "forged")
+    changed(tmp_path / "forged", "case.json", lambda data: data["problem"].__setitem__("convection", [0.0]))
+    with pytest.raises(Refused, match="convection: "):
+        verify(tmp_path / "forged")
+
+
 def test_dual_states_that_do_not_end_at_zero_are_counted(tmp_path):
     """A point's dual is zero at its time: what a stored one has there costs its square."""
     heat = line(initial="1+cos(pi*x)", dirichlet={})
@@ -265,10 +305,11 @@ def test_balls_lifts_and_drift_are_told_and_not_written(tmp_path):
     found = pp.certify(heat, guess, asked)
     with pytest.raises(pp.InputError, match="Gaussian weights, not balls"):
         pp.write_bundle(tmp_path / "balls", found, heat, guess, asked)
-    drifted = line(initial="sin(pi*x)", convection=[1.0])
-    found = pp.certify(drifted, guess, drifted.points([[0.4]]))
-    with pytest.raises(pp.InputError, match="convection"):
-        pp.write_bundle(tmp_path / "drift", found, drifted, guess, drifted.points([[0.4]]))
+    for convection, dirichlet, where in (([1.0], {}, [[0.4]]), ([1.0], {"left": 0.0}, None), (["1 + 0*x"], {}, None)):
+        drifted = line(2, steps=2, convection=convection, dirichlet=dirichlet or None)
+        asked, guess = drifted.mean() if where is None else drifted.points(where), np.zeros(9)
+        with pytest.raises(pp.InputError, match="convection has them where"):
+            pp.write_bundle(tmp_path / "drift", pp.certify(drifted, guess, asked), drifted, guess, asked)
     swaying = line(2, dirichlet={"left": 0.0}, neumann={"right": "t"}, steps=2)
     guess = np.zeros(swaying.grid.levels.size * len(swaying.nodes))
     found = pp.certify(swaying, guess, swaying.mean())

@@ -31,10 +31,11 @@ def moving_obstacle(certificate: Certificate, problem: MovingQueries, queries: Q
     """Why the checker cannot prove the intervals of a solution in time; empty where it can."""
     given, route = problem.given, certificate.evidence.witness
     moved = certificate.narrowing is not None or not isinstance(route, SlabRoute)
-    if moved or route.model.medium is not None:
+    if moved or (route.model.medium is not None and not _drifts_plainly(problem, queries)):
         return (
-            "problem: in time, lifted predictions, convection and coefficients that vary inside cells have no "
-            "witnesses for the checker; keep certificate.json"
+            "problem: in time, lifted predictions and coefficients that vary inside cells have no witnesses for the "
+            "checker, and convection has them where b, κ and c are numbers, values are given all around and averages "
+            "over cells are asked for; keep certificate.json"
         )
     if not all(steady(g) for _, g in route.model.neumann):
         return "neumann, robin: in time the checker follows fluxes that do not move; keep certificate.json"
@@ -74,6 +75,17 @@ def moving_obstacle(certificate: Certificate, problem: MovingQueries, queries: Q
     return ""
 
 
+def _drifts_plainly(problem: MovingQueries, queries: Queries) -> bool:
+    """Whether convection is one that the checker follows."""
+    given = problem.given
+    flow, numbers = given.get("convection"), []
+    for what in (given["diffusion"], given["reaction"]):
+        numbers += [*what.values()] if isinstance(what, Mapping) else [what]
+    if not isinstance(flow, list | tuple) or not all(isinstance(goal, Cells) for goal in queries.goals):
+        return False
+    return problem.held_all_around and all(isinstance(x, int | float) for x in (*flow, *numbers))
+
+
 def asked(goal: Goal | None) -> dict[str, Any]:
     """A goal in the words of a bundle."""
     assert isinstance(goal, Point | Gaussian | Cells)
@@ -102,6 +114,7 @@ def problem_of(problem: MovingQueries) -> dict[str, Any]:
         "robin": {group: [text(alpha), text(g)] for group, (alpha, g) in given["robin"].items()},
         "end": problem.grid.end,
         "scheme": problem.grid.scheme,
+        **({} if given.get("convection") is None else {"convection": [text(b) for b in given["convection"]]}),
     }
 
 
