@@ -71,7 +71,8 @@ class Reaction:
     def _of_the_case(self, problem: Row) -> None:
         given = problem.get("g")
         if given is not None:
-            need(isinstance(given, str) and given.strip() == self.text, "g: not that of the case")
+            said = repr(float(given)) if is_number(given) else given
+            need(isinstance(said, str) and said.strip() == self.text, "g: not that of the case")
             return
         factor = problem.get("cubic")
         need(is_number(factor) and self.text == f"({float(factor)!r})*u**3", "g: not that of the case")  # type: ignore[arg-type]
@@ -257,10 +258,11 @@ def _ends(source: Any, mesh: Mesh) -> tuple[float, float]:
     if not isinstance(source, str):
         return float(source), float(source)
     V = mesh.points[mesh.cells]
-    seen = formula(source, V.mean(axis=1))
+    halves = [0.5 * (V[:, i] + V[:, j]) for i, j in combinations(range(mesh.d + 1), 2)]
+    seen = formula(source, np.concatenate([mesh.points, V.mean(axis=1), *halves]))
     middle, half = 0.5 * float(seen.min() + seen.max()), 0.5 * float(np.ptp(seen))
     B = np.full((len(V), mesh.d + 1, mesh.d + 1), middle)
-    far = largest(source, V, B, larger(1.2 * half, 1e-9 * abs(middle), 1e-300))
+    far = largest(source, V, B, larger(1.01 * half, 1e-9 * abs(middle), 1e-300))
     return float(-up(far - middle)), float(up(far + middle)) if far + middle >= 0.0 else far + middle * (1.0 - 1e-12)
 
 

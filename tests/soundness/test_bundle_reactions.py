@@ -57,6 +57,19 @@ def test_both_programs_prove_the_same(tmp_path, d, degree, g, more):
     np.testing.assert_allclose(found, certificate.radius, rtol=0.01)
 
 
+@pytest.mark.parametrize("g", ["1+1", "2.0"])
+def test_a_reaction_that_is_a_number(tmp_path, g):
+    certificate = written(tmp_path / "b", 1, 1, g)
+    np.testing.assert_allclose(radii(tmp_path / "b"), certificate.radius, rtol=0.01)
+
+
+def test_the_range_of_a_source_that_is_largest_at_a_corner(tmp_path):
+    """The checker's bound of f may be a little coarser than the certificate's."""
+    wave = "sin(2*x+1)*exp(-y)"
+    written(tmp_path / "b", 2, 1, "u + sin(u)/2", f"4*{wave}+sin({wave})/2", dirichlet={"boundary": wave})
+    assert len(radii(tmp_path / "b")) == 2
+
+
 def test_a_cubic_of_degree_two(tmp_path):
     problem = pp.fem.Semilinear(pp.io.generate("interval", 6), 5.0, "3+x", degree=2)
     queries = problem.points([[0.4]])

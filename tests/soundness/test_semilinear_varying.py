@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from pinnpoint.formulas.expressions import parse
 from pinnpoint.mesh.quadrature import rule
 from pinnpoint.taylor.bernstein import pairs
 from pinnpoint.transfer.goals import functional
+from pinnpoint.transfer.media import weights
 from pinnpoint.transfer.nonlinear.monotone import Monotone
 from tests.support.semilinear import known
 
@@ -130,3 +132,39 @@ def test_of_a_case_file(tmp_path):
     assert row["lower"] <= np.sin(0.3 * np.pi) <= row["upper"]
     assert row["radius"] < 0.05
     assert "numbers κ and c" in (tmp_path / "out" / "bundle" / "proof.json").read_text()
+
+
+@pytest.mark.parametrize(("d", "c", "g"), [(1, "-2-x", "sinh(u)"), (2, "x-1", "u**3-u/2")])
+def test_reactions_below_zero(d, c, g):
+    """c + g′ ≥ −γ above minus the first eigenvalue, c a formula."""
+    problem, exact = known(d, 6, 2, WAVES[d], "1+x/2", c, g)
+    certificate = pp.certify(problem, problem.space.U0, problem.points(X[:, :d]))
+    assert certificate.contains(exact(X[:, :d])).all()
+    assert certificate.radius.max() < 0.02
+    said = " ".join(claim.claim for claim in certificate.assumptions)
+    assert "the first eigenvalue is at least" in said
+    assert "real line, so" not in said
+
+
+def test_claims_of_numbers_below_zero():
+    problem = pp.fem.Semilinear(pp.io.generate("interval", 8), cubic=1.0, reaction=-1.0, source=1.0)
+    certificate = pp.certify(problem, problem.space.U0, problem.points([[0.4]]))
+    assert not [claim for claim in certificate.assumptions if "c ≥ 0" in claim.claim]
+
+
+def test_a_ball_on_which_one_model_of_the_coefficient_is_too_coarse(monkeypatch):
+    """1/√κ is unbounded on the whole box about the ball, and bounded on its pieces; the radius was not a number."""
+    problem, exact = known(2, 3, 1, "x*y", "2+sin(3*x+2*y)", "1", "u+sin(u)/2")
+    at = [[0.7066531109150289, 0.6547726417641815]]
+    certificate = pp.certify(problem, problem.space.U0, problem.points(at))
+    assert certificate.contains(exact(np.array(at))).all()
+    monkeypatch.setattr(weights, "PIECES", (1,))
+    assert pp.certify(problem, problem.space.U0, problem.points(at)).radius[0] == math.inf
+
+
+def test_an_unbounded_remainder_is_an_infinite_radius(monkeypatch):
+    problem, _ = known(1, 6, 1, "x", "1+x/2", "1", "u**3")
+    monkeypatch.setattr(Monotone, "_beside", lambda self, J: math.inf)
+    certificate = pp.certify(problem, problem.space.U0, problem.points([[0.4]]))
+    assert certificate.radius[0] == math.inf
+    assert not math.isnan(certificate.center[0])

@@ -14,6 +14,7 @@ from pinnpoint.base.files import PathLike, read_bytes
 from pinnpoint.cases.geometry import read_geometry
 from pinnpoint.cases.goals import read_certificate, read_limit, read_queries, read_units
 from pinnpoint.cases.kinds import KINDS
+from pinnpoint.cases.kinds.coefficients import CoefficientFile
 from pinnpoint.cases.overrides import apply_overrides
 from pinnpoint.cases.plain import printable, require_plain
 from pinnpoint.cases.predictions import read_prediction
@@ -91,6 +92,8 @@ def _plain(value: Any) -> Any:
         return value.said()
     if isinstance(value, Shape):
         return said(value)
+    if isinstance(value, CoefficientFile):
+        return {k: _plain(v) for k, v in attributes(value, "file", "field", "grid", "box").items() if v is not None}
     if is_dataclass(value):
         return {k: _plain(v) for k, v in attributes(value, *(f.name for f in fields(value))).items() if v is not None}
     if isinstance(value, Mapping):

@@ -221,7 +221,7 @@ class ReactionDiffusion(ScalarQueries):
         diffusion, convection = parsed(diffusion, "diffusion"), parsed(convection, "convection")
         made, K, local = operator(nodes, diffusion, convection, reaction, order)
         points = rule(mesh.dim, max(order, 2 * nodes.degree))
-        by_cell, c = _reaction(reaction, mesh, points[0], signed=convection is not None or not floating)
+        by_cell, c = _reaction(reaction, mesh, points[0])
         held_by = sides is not None and sides.holds(nodes, order)
         if not (fixed or floating or held_by) and (c is None or not np.any(c)):
             raise InputError(
@@ -726,7 +726,16 @@ def _by_cell(given: Any) -> bool:
     return isinstance(given, np.ndarray) and given.ndim in (1, 3)
 
 
-def _reaction(given: Any, mesh: Mesh, bary: Vector, *, signed: bool = False) -> tuple[Vector | None, Vector | None]:
+def require_nonnegative(given: Any, mesh: Mesh, bary: Vector) -> None:
+    """Refuse a reaction by formulas that is negative at some point of a rule, with the place and the number."""
+    by_cell, c = _reaction(given, mesh, bary)
+    if by_cell is None and c is not None and float(c.min()) < 0.0:
+        X = at_points(mesh.points[mesh.cells], bary)
+        cell, q = np.unravel_index(int(np.argmin(c)), c.shape)
+        raise InputError(f"reaction: must be ≥ 0; it is {float(c.min()):.3e} at {X[cell, q].tolist()}")
+
+
+def _reaction(given: Any, mesh: Mesh, bary: Vector) -> tuple[Vector | None, Vector | None]:
     """The reaction per cell where it is constant on cells, and at quadrature points (C, Q); None where it is zero."""
     constant = given.constant if isinstance(given, Expression) else None
     by_group = isinstance(given, Mapping) and any(callable(v) for v in given.values())
@@ -737,7 +746,4 @@ def _reaction(given: Any, mesh: Mesh, bary: Vector, *, signed: bool = False) -> 
         return by_cell, np.repeat(by_cell[:, None], len(bary), axis=1)
     X = at_points(mesh.points[mesh.cells], bary)
     c = reaction_parts(given, mesh).at(X, mesh)
-    if float(c.min()) < 0.0 and not signed:
-        cell, q = np.unravel_index(int(np.argmin(c)), c.shape)
-        raise InputError(f"reaction: must be ≥ 0; it is {float(c.min()):.3e} at {X[cell, q].tolist()}")
     return None, c

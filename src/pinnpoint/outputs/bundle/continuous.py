@@ -110,7 +110,7 @@ def _reaction(out: Writer, witness: NonlinearWitness, term: ReactionTerm) -> dic
     out.array("reaction/off", left.off)
     density(out, "reaction/g", state.cube)
     ends = [left.low, left.high] if np.isfinite(left.high - left.low) else None
-    return {"g": term.g.g.text.strip(), "range": ends, "bend": left.bend}
+    return {"g": str(text(term.g.g)), "range": ends, "bend": left.bend}
 
 
 def _raised(out: Writer, witness: Any) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ import numpy as np
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import Expression
-from pinnpoint.rounding.arithmetic import up
+from pinnpoint.rounding.arithmetic import UNIT, up
 from pinnpoint.taylor import functions
 from pinnpoint.taylor.inputs import Enclosed as Data
 from pinnpoint.taylor.inputs import fixed, model_of
@@ -202,15 +202,18 @@ class Surroundings:
             V = plus(V, times(times(constant(*_pair(at.inverse[i][j])), gaps[i]), Y[j]))  # kernels.md, step 1d
         return V
 
-    def box(self, radius: float) -> list[TaylorModel]:
-        """The coordinates on a box around the ellipsoid |L⁻¹y| ≤ R."""
+    def box(self, radius: float, pieces: int = 1) -> list[TaylorModel]:
+        """The coordinates on a box around the ellipsoid |L⁻¹y| ≤ R, or on so many pieces of it along each axis."""
         S, models = space(self.d, 2), []
+        middles = (2.0 * np.arange(pieces) + 1.0) / pieces - 1.0  # exact, as pieces is a power of 2
+        corners = np.stack(np.meshgrid(*[middles] * self.d, indexing="ij")).reshape(self.d, -1)
         for i, a in enumerate(self.at):
-            C = np.zeros((S.size, 1))
-            C[0] = a
+            C = np.zeros((S.size, corners.shape[1]))
             half = float(up(radius * math.sqrt(self.local.A[i][i].size()), 8))
-            C[int(np.flatnonzero((S.degree == 1) & (S.powers[:, i] == 1))[0])] = half
-            models.append(TaylorModel(S, C, np.zeros(1)))
+            C[0] = a + half * corners[i]
+            C[int(np.flatnonzero((S.degree == 1) & (S.powers[:, i] == 1))[0])] = half / pieces
+            slip = 0.0 if pieces == 1 else float(up(4.0 * UNIT * (abs(a) + half)))
+            models.append(TaylorModel(S, C, np.full(corners.shape[1], slip)))
         return models
 
     def distance(self, Y: Models, radius: float) -> TaylorModel:

@@ -48,6 +48,8 @@ SKIN = 2.0
 """The same at the sphere, where the children that are cut take half of the volume."""
 SHARE = 0.3
 """Of the wanted error, for the cells at x₀, about it, at the sphere, and for all others."""
+PIECES = (1, 2, 4, 8)
+"""Along each axis of the box about the ellipsoid, until g is bounded on all of them."""
 FAINT = 1e-13
 """A bracket E below this, times R² and against κ, is counted as an error."""
 
@@ -205,15 +207,19 @@ class Point:
         one, two = slant * size * whole * root, slant * size * norm * math.sqrt(root)  # kernels.md, step 4c
         return float(up(one, 32)), float(up(two, 32))
 
-    def box(self, rho: float) -> list[TaylorModel]:
-        """The coordinates on a box around the ellipsoid |L⁻¹y| ≤ ρR."""
-        return self.place.box(float(up(rho * self.kernel.radius)))
+    def box(self, rho: float, pieces: int = 1) -> list[TaylorModel]:
+        """The coordinates on a box around the ellipsoid |L⁻¹y| ≤ ρR, or on so many pieces of it along each axis."""
+        return self.place.box(float(up(rho * self.kernel.radius)), pieces)
 
     def largest(self, rho: float) -> float:
-        """Upper bound of g on that ellipsoid."""
-        X = self.box(rho)
-        Y = [x - constant(a) for x, a in zip(X, self.place.at, strict=True)]
-        return float(self.place.weight(self.place.jets(X), Y).bounds[1][0])
+        """Upper bound of g on that ellipsoid; where it is infinite on the whole box, that of ever smaller pieces."""
+        for pieces in PIECES:
+            X = self.box(rho, pieces)
+            Y = [x - constant(a) for x, a in zip(X, self.place.at, strict=True)]
+            found = float(np.max(self.place.weight(self.place.jets(X), Y).bounds[1]))
+            if math.isfinite(found):
+                break
+        return found
 
     def core(self, rho: float) -> tuple[float, float]:
         """Bounds of the integral and of the L² norm of what the cap changes in w."""

@@ -298,9 +298,9 @@ class Monotone(Route):
             dual = self._grown(model.estimator.energy(pair.dual))
             # continuous.md, step 10f
             less, more = self.term.rest(model, self.norms, primal.nodal, primal.energy, self._beside(J), z, dual)
-            # continuous.md, step 10d
-            center = pair.value + value + J.constant + 0.5 * (low + high) + 0.5 * (more - less)
-            size = abs(pair.value) + abs(value) + abs(J.constant) + abs(low) + abs(high) + less + more
+            shift, more_or_less = (0.5 * (more - less), less + more) if math.isfinite(less + more) else (0.0, 0.0)
+            center = pair.value + value + J.constant + 0.5 * (low + high) + shift  # continuous.md, step 10d
+            size = abs(pair.value) + abs(value) + abs(J.constant) + abs(low) + abs(high) + more_or_less
             rounding = pair.rounding + off + 8.0 * UNIT * size + max(0.0, J.error - J.data) + 2.0 * J.scale * size
             rounding += PRODUCTS * 0.5 * (high - low) * (1.0 if model.medium is None else MODELS)
             found = Enclosed(
@@ -354,7 +354,9 @@ class Monotone(Route):
         """C_Φ: an upper bound of ‖vΦ‖₂/‖v‖_a; zero where there is no kernel."""
         if J.kernel is not None:
             return self.norms.weighted(J.kernel)
-        return 0.0 if J.potential is None else self.norms.below(J.ball, float(down(1.0 / J.height)))
+        if J.potential is None or not math.isfinite(J.height):
+            return 0.0 if J.potential is None else math.inf
+        return self.norms.below(J.ball, float(down(1.0 / J.height)))
 
     def _uniqueness(self) -> list[Claim]:
         norms = self.norms
@@ -364,12 +366,17 @@ class Monotone(Route):
             Claim(f"c + g′ ≥ −{norms.fall:.6g}, the first eigenvalue is at least {norms.second**-2.0:.6g}: u is unique")
         ]
 
+    def _reaction_claim(self) -> str:
+        """What is said of g, and of numbers κ and c; uniqueness has its own claim where c + g′ may fall."""
+        said = self.term.claim if self.model.medium is None else self.term.claim.split("; ")[1]
+        return said if self.norms.fall == 0.0 else said.removesuffix(", so u is unique").replace("c ≥ 0", "c", 1)
+
     def _claims(self, mismatch: float, sure: bool) -> tuple[Claim, ...]:
         model = self.model
         said = [
             Claim("continuous target: the weak solution on the domain that the mesh covers"),
             *([] if model.medium is None else coefficient_claims(model)),
-            Claim(self.term.claim if model.medium is None else self.term.claim.split("; ")[1]),
+            Claim(self._reaction_claim()),
             *self._uniqueness(),
             Claim("energy errors bounded by equilibrated fluxes; the remainder of the linearised dual is bounded"),
             *data_claims("source", model.load),

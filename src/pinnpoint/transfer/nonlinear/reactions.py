@@ -43,6 +43,8 @@ from pinnpoint.transfer.nonlinear.remainder import amplitude, remainder
 
 ROOM = 1e-6
 """How much wider ranges and bounds are taken than they were found, so that another program finds them too."""
+FAR = 1e-2
+"""Of the source's range, by which both ends are moved where u is compared with it: another program needs room."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,6 +269,7 @@ class ReactionTerm:
             far = norms.top * eta * (1.0 + 1e-3)
             return float(-up(far - low)), float(up(high + far))  # continuous.md, step 10m
         least, most = model.range
+        least, most = least - FAR * (most - least), most + FAR * (most - least)
         facets = model.topology.facets[model.dirichlet_facets()]
         data = (
             bernstein(state[model.nodes_of(facets)], model.d - 1, model.degree).ravel()
