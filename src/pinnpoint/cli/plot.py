@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pinnpoint.base.errors import DependencyMissingError, InputError
+from pinnpoint.report.headline import an_error, stated
 
 SUFFIXES = (".png", ".svg", ".pdf")
 MOST = 60
@@ -45,13 +46,16 @@ def draw(certificate: dict[str, Any], rows: list[dict[str, Any]], out: Path) -> 
     FigureCanvasAgg(figure)
     panels = figure.subplots(len(rows), 1, squeeze=False)[:, 0]
     for panel, row in zip(panels, rows, strict=True):
-        said = row["value"] if row.get("raw") is None else row["raw"]
         if row["lower"] is None or row["upper"] is None:
             panel.text(0.5, 0.5, "nothing was proved", ha="center", va="center", transform=panel.transAxes)
         else:
             panel.plot([row["lower"], row["upper"]], [0.0, 0.0], color="#00507a", linewidth=6, solid_capstyle="butt")
-        panel.plot([said], [0.0], "o", color="#d1495b")
-        panel.set_ylabel(row["name"], rotation=0, ha="right", va="center")
+        if stated(row) is not None:
+            panel.plot([stated(row)], [0.0], "o", color="#d1495b")
+        error = an_error(row)
+        panel.set_ylabel(
+            row["name"] if error is None else f"{row['name']}\n({error})", rotation=0, ha="right", va="center"
+        )
         panel.set_yticks([])
         panel.tick_params(labelsize=7)
         panel.margins(x=0.15)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from pinnpoint.base.errors import DependencyMissingError
 from pinnpoint.base.units import bracketed, common, own
-from pinnpoint.report.headline import said, telling
+from pinnpoint.report.headline import stated, telling
 
 
 def draw(data: Mapping[str, Any], ax: Any = None) -> Any:
@@ -29,7 +30,7 @@ def draw(data: Mapping[str, Any], ax: Any = None) -> Any:
         capsize=4,
         label="proved" if worth == "deterministic" else worth,
     )
-    ax.plot([said(row) for row in rows], at, "o", mfc="none", label="prediction")
+    ax.plot([math.nan if (x := stated(row)) is None else x for row in rows], at, "o", mfc="none", label="prediction")
     ax.set_yticks(list(at), [(row["name"] + bracketed(own(data, row))).replace("$", r"\$") for row in rows])
     ax.invert_yaxis()
     ax.set_xlabel(f"value{bracketed(common(data))}")

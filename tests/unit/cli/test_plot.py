@@ -31,6 +31,18 @@ def test_a_certificate_is_drawn_by_the_suffix(result, capsys):
     assert "picture.svg" in capsys.readouterr().out
 
 
+def test_an_error_of_the_prediction_has_no_dot_of_the_prediction(result):
+    pytest.importorskip("matplotlib", reason="pip install 'pinnpoint[plot]'")
+    whole = {"name": "worst", "kind": "everywhere", "value": 0.0, "raw": 0.0, "lower": 0.5, "upper": 0.6}
+    dots = []
+    for kind in ("everywhere", "point"):
+        rows = json.dumps({"queries": [{**whole, "kind": kind}]})
+        (result / "certificate.json").write_text(rows, encoding="utf-8")
+        assert main(["plot", str(result), "--out", str(result / "picture.svg")]) == 0
+        dots.append((result / "picture.svg").read_text(encoding="utf-8").count("#d1495b"))
+    assert dots[0] == 0 < dots[1]
+
+
 def test_what_is_no_certificate_is_refused(result, capsys):
     assert main(["plot", str(result), "--out", "picture.bmp"]) == 2
     assert "--out" in capsys.readouterr().err
