@@ -18,6 +18,7 @@ from pinnpoint_verify.checker import UNIT, Ball, gamma, up
 from pinnpoint_verify.heat import Axis, Instant, Side, TimeRule
 from pinnpoint_verify.model_jets import Jet, coordinates, formula
 from pinnpoint_verify.models import Model, flat, space
+from pinnpoint_verify.network_models import weighed
 from pinnpoint_verify.reader import Array, Bundle, larger, need
 
 Row = dict[str, Any]
@@ -61,7 +62,8 @@ class Prediction:
         h = _stacked(fed)
         for k, (W, b) in enumerate(self.layers):
             need(W.shape[1] == h.v.C.shape[1], "lift: a layer has another number of inputs")
-            h = Jet(_layer(h.v, W, b), [_layer(g, W) for g in h.g], [_layer(g, W) for g in h.h])
+            slopes = ([None if g is None else weighed(g, W) for g in each] for each in (h.g, h.h))
+            h = Jet(weighed(h.v, W, b), *slopes)
             h = _activated(h, act) if k < len(self.layers) - 1 else h
         need(len(self.layers[-1][0]) == 1, "lift: the network has several outputs")
         first: Any = lambda m: None if m is None else Model(m.S, m.C[:, 0], m.e[0])  # noqa: E731
@@ -85,17 +87,6 @@ def _stacked(fed: list[Jet]) -> Jet:
     assert v is not None
     rows = [[f.g[i] for f in fed] for i in range(len(fed[0].g))], [[f.h[i] for f in fed] for i in range(len(fed[0].h))]
     return Jet(v, *([stack(each) for each in part] for part in rows))
-
-
-def _layer(m: Model | None, W: Array, b: Array | None = None) -> Any:
-    """W m + b, unit by unit."""
-    if m is None:
-        return None
-    C = np.einsum("vu,aun->avn", W, m.C, optimize=True)
-    size = np.abs(W) @ np.abs(m.C).sum(axis=0)
-    e = np.abs(W) @ m.e + gamma(W.shape[1] + len(m.C) + 8) * size
-    found = Model(m.S, C, up(e * (1.0 + gamma(W.shape[1] + 4))))
-    return found if b is None else found.raised(Ball(np.repeat(b[:, None], C.shape[2], axis=1)))
 
 
 def _activated(h: Jet, name: str) -> Jet:

@@ -242,7 +242,7 @@ def declarations(
     if proof.get("range") is not None:
         said.append("the range of the source (compared with samples)")
     if proof.get("lift"):
-        if "solid" in proof or proof["lift"]["kind"] != "formula":
+        if "solid" in proof or proof["lift"]["kind"] == "opaque":
             said.append(
                 "value and residual of the prediction that was lifted (compared with samples, where it is stored)"
             )

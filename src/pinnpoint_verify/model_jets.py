@@ -12,6 +12,7 @@ from pinnpoint_verify.checker import TINY, UNIT, Ball, up
 from pinnpoint_verify.discs import SMOOTH
 from pinnpoint_verify.formulas import is_exact, syntax
 from pinnpoint_verify.models import Model, bent, flat, space
+from pinnpoint_verify.network_models import tanh
 from pinnpoint_verify.reader import Array, need
 
 
@@ -27,7 +28,7 @@ class Jet:
         )
 
     def __neg__(self) -> Jet:
-        return self.scaled(Ball(-1.0))
+        return Jet(-self.v, *([None if x is None else -x for x in each] for each in (self.g, self.h)))
 
     def scaled(self, c: Ball) -> Jet:
         """A multiple by a number."""
@@ -45,11 +46,12 @@ class Jet:
 
     def bent(self, name: str) -> Jet:
         """A function of it."""
+        if name == "tanh" and all(x is None for x in self.g):
+            return Jet(tanh(self.v)[0], self.g, self.h)
         if all(x is None for x in self.g):
             return Jet(bent(self.v, name, 1)[0], self.g, self.h)
         if name == "tanh":  # h′ = 1 − t², h″ = −2t(1 − t²)
-            v = bent(self.v, name, 1)[0]
-            first = (-(v * v)).raised(Ball(1.0))
+            v, first = tanh(self.v)
             second = (v * first).scaled(Ball(-2.0))
         else:
             v, first, second = bent(self.v, name)

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from itertools import pairwise
 from itertools import product as tuples
+from typing import Any
 
 import numpy as np
 
@@ -30,11 +32,27 @@ class Space:
         at = {a: k for k, a in enumerate(every)}
         self.D, self.q, self.powers = D, q, np.array(every).reshape(len(every), D)
         self.degree = self.powers.sum(axis=1)
-        counts = [int(np.searchsorted(self.degree, q - k, side="right")) for k in self.degree]
-        self.products = [
-            (n, np.array([at[tuple(x + y for x, y in zip(a, b, strict=True))] for b in every[:n]]))
-            for a, n in zip(every, counts, strict=True)
-        ]  # of a monomial with the first n, those of fitting degree
+        self.first = [int(k) for k in np.searchsorted(self.degree, np.arange(q + 2))]
+        self.products = {
+            (j, k): [
+                (a, _run([at[tuple(x + y for x, y in zip(every[a], b, strict=True))] for b in self.part(every, k)]))
+                for a in range(self.first[j], self.first[j + 1])
+            ]
+            for j in range(q + 1)
+            for k in range(j, q + 1 - j)
+        }  # of each monomial of degree j ≤ k with all of degree k
+
+    def part(self, C: Any, k: int) -> Any:
+        """Those of one degree."""
+        return C[self.first[k] : self.first[k + 1]]
+
+    def into(self, out: Array, A: Array, j: int, B: Array, k: int, factor: float = 1.0) -> None:
+        """Add the product of the parts of degree j and k to polynomials."""
+        A, j, B, k = (A, j, B, k) if j <= k else (B, k, A, j)
+        second = self.part(B, k)
+        second = second if factor == 1.0 else factor * second
+        for a, to in self.products[j, k]:
+            out[to] += A[a] * second
 
     def sizes(self, C: Array) -> Array:
         """Σ|C_α| of each degree, (q + 1, …)."""
@@ -46,6 +64,14 @@ class Space:
 def space(D: int, q: int) -> Space:
     """Made once."""
     return Space(D, q)
+
+
+def _run(places: list[int]) -> Any:
+    """Places as a slice, where they follow each other."""
+    if not places:
+        return slice(0, 0)
+    even = all(b == a + 1 for a, b in pairwise(places))
+    return slice(places[0], places[-1] + 1) if even else np.array(places)
 
 
 class Model:
@@ -72,15 +98,13 @@ class Model:
         return Model(self.S, -self.C, self.e)
 
     def __mul__(self, b: Model) -> Model:
-        S, few, many = self.S, self.C, b.C
-        if (few.reshape(len(few), -1) != 0.0).any(axis=1).sum() > (many.reshape(len(many), -1) != 0.0).any(
-            axis=1
-        ).sum():
-            few, many = many, few
-        C = np.zeros(np.broadcast_shapes(few.shape, many.shape))
-        for row, (n, into) in zip(few, S.products, strict=True):
-            if row.any():
-                C[into] += row * many[:n]
+        S = self.S
+        C = np.zeros(np.broadcast_shapes(self.C.shape, b.C.shape))
+        own, other = ([k for k in range(S.q + 1) if S.part(A, k).any()] for A in (self.C, b.C))
+        for j in own:
+            for k in other:
+                if j + k <= S.q:
+                    S.into(C, self.C, j, b.C, k)
         x, y = S.sizes(self.C), S.sizes(b.C)
         later = np.cumsum(y[::-1], axis=0)  # later[a − 1] = Σ of degrees above q − a
         cut = sum((x[a] * later[a - 1] for a in range(1, S.q + 1)), np.zeros(x.shape[1:]))  # checking.md, step 6a

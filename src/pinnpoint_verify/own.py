@@ -12,6 +12,7 @@ import numpy as np
 
 from pinnpoint_verify.checker import Ball, Density, Side, mix
 from pinnpoint_verify.enclosures import enclosed, largest, pairs
+from pinnpoint_verify.networks import Left
 from pinnpoint_verify.reader import Array, larger, smaller
 from pinnpoint_verify.rows import is_number
 
@@ -62,6 +63,8 @@ def data_bounds(
     text: Any, V: Array, full: Array, stored: Array, close: float, p: Side | None = None, cells: Any = None
 ) -> tuple[Array, Array]:
     """Bounds on simplices, and which keep those that were stored."""
+    if isinstance(text, Left):
+        return text.bounds(V, full, stored[:, 1]), np.zeros(len(V), dtype=bool)
     bent = p is not None and bool(np.any(p.mesh.cubic[cells]))
     if is_number(text) and not bent and np.all(full == float(text)):
         return np.zeros_like(stored), np.zeros(len(V), dtype=bool)
@@ -90,6 +93,8 @@ def replaced(old: Density, at: Array, full: Array, rest: Array) -> Density:
 
 def held_gap(text: Any, V: Array, b: Array, most: float) -> float:
     """Upper bound of |g − u_h| on facets."""
+    if isinstance(text, Left):
+        return text.top(V, b, larger(most, text.close))
     return largest(text, V, b, larger(most, 4e-15 * float(np.abs(b).max(initial=0.0))))
 
 

@@ -12,6 +12,8 @@ import numpy as np
 
 from pinnpoint_verify.checker import UNIT, Ball, Density, Mesh, Query, means, total, up
 from pinnpoint_verify.mollifiers import DEPTH, clear, density_bounds
+from pinnpoint_verify.network_points import network_term
+from pinnpoint_verify.networks import Left
 from pinnpoint_verify.own import replaced
 from pinnpoint_verify.potentials import Potential, data_term
 from pinnpoint_verify.reader import Array, larger, need
@@ -42,7 +44,8 @@ def proved_point(query: Query, goal: Row, row: Row, text: Any, parted: Array, ce
     potential = Potential(mesh.d, float(kappa), float(c), R, average, axis, share)
     if not potential.known:
         return False
-    value, error = data_term(text, x0, potential, larger(1e-8 * row["radius"], 0.5 * goal["error"], 1e-300))
+    made = network_term if isinstance(text, Left) else data_term
+    value, error = made(text, x0, potential, larger(1e-8 * row["radius"], 0.5 * goal["error"], 1e-300))
     if not math.isfinite(error):
         return False
     fits = abs(goal["constant"] - value) <= goal["error"] + error

@@ -219,8 +219,8 @@ class Boxes:
         top = found.top[0] if self.potential.axis is None else up(found.r[0])
         return float(up(top * self.potential.inner(r)))
 
-    def __call__(self, t: list[Ball], mark: Array) -> tuple[Ball, Array]:
-        """Values on discs, and where the formula has a kink."""
+    def weight(self, t: list[Ball], mark: Array) -> tuple[list[Ball], Ball]:
+        """On discs: x − x₀, and what f is multiplied by, Φ r^{d−1} sin θ and the π of the angles."""
         r, pi = t[0], Ball(math.pi, 4.0 * UNIT)
         if self.d == 1:
             Y, measure = [r * mark[..., 0]], Ball(np.ones(r.m.shape))
@@ -230,10 +230,15 @@ class Boxes:
             sine, turn = _sin(t[1] * pi), t[2] * pi
             flat = r * sine
             Y, measure = [flat * _cos(turn), flat * _sin(turn), r * _cos(t[1] * pi)], flat * r * pi * pi
-        walked = Walk(self.text, [x + y for x, y in zip(self.x0, Y, strict=True)])
         if self.potential.axis is not None:
             measure = measure * Y[self.potential.axis] * (1.0 / Ball(self.potential.R))
-        return walked.value * self.potential.at(r, mark[..., 1] > 0.0) * measure, walked.rough
+        return Y, self.potential.at(r, mark[..., 1] > 0.0) * measure
+
+    def __call__(self, t: list[Ball], mark: Array) -> tuple[Ball, Array]:
+        """Values on discs, and where the formula has a kink."""
+        Y, weight = self.weight(t, mark)
+        walked = Walk(self.text, [x + y for x, y in zip(self.x0, Y, strict=True)])
+        return walked.value * weight, walked.rough
 
     def spread(self, pool: Array, mark: Array, m: int) -> tuple[Array, Array, Array]:
         """E ≥ dist(g, P_{2m−1}) on boxes, a bound of |g| there, and where the formula has a kink."""

@@ -6,7 +6,7 @@ derivatives of u_θ, so that they are enclosed as any formula is; so are u_θ's 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,6 +17,27 @@ from pinnpoint_verify.enclosures import enclosed, projection
 from pinnpoint_verify.reader import Array, larger, smaller
 
 Row = dict[str, Any]
+
+
+class Leaves(Protocol):
+    """What a lifted prediction leaves, as data that are enclosed; None where they are not."""
+
+    known: bool
+
+    def constant(self, source: Any, kappa: float, c: float) -> Any:
+        """Of the source, where κ and c are numbers."""
+
+    def varied(self, source: Any, A: Any, b: Any, c: Any) -> Any:
+        """Of the source, where coefficients vary."""
+
+    def held(self, given: Any) -> Any:
+        """Of Dirichlet data."""
+
+    def flux(self, given: Any, axis: int, factor: float, A: Any) -> Any:
+        """Of Neumann data on facets across an axis."""
+
+    def value(self, goal: Row, V: Array) -> tuple[float, float] | None:
+        """Its own value of a query."""
 
 
 class Leftover:
@@ -88,7 +109,7 @@ class Leftover:
         return float(total.m), float(up(total.r))
 
 
-def fluxes(left: Leftover, mesh: Mesh, groups: list[Array], given: list[Any], A: Any) -> tuple[list[Any], list[Array]]:
+def fluxes(left: Leaves, mesh: Mesh, groups: list[Array], given: list[Any], A: Any) -> tuple[list[Any], list[Array]]:
     """Leftovers on facets across an axis, each with its facets; A is None where κ is a number on each cell."""
     texts, facets = list[Any](), list[Array]()
     for part, data in zip(groups, given, strict=True):
@@ -104,7 +125,7 @@ def fluxes(left: Leftover, mesh: Mesh, groups: list[Array], given: list[Any], A:
     return texts, facets
 
 
-def by_pairs(left: Leftover, mesh: Mesh, source: Any) -> tuple[list[Any], Array]:
+def by_pairs(left: Leaves, mesh: Mesh, source: Any) -> tuple[list[Any], Array]:
     """Residuals for each pair κ, c that cells have, and which cells have which."""
     pairs, region = np.unique(np.stack([mesh.kappa, mesh.c], axis=1), axis=0, return_inverse=True)
     return [left.constant(source, *pair) for pair in pairs.tolist()], np.reshape(region, -1)

@@ -31,12 +31,13 @@ from pinnpoint_verify.domains import sides_agree, unfolded
 from pinnpoint_verify.formulas import formula, plain
 from pinnpoint_verify.glued import flow_agrees
 from pinnpoint_verify.lifts import Lift, alike, lift_agrees, own_value
+from pinnpoint_verify.networks import NetworkLeftover
 from pinnpoint_verify.own import data_bounds, held_gap, kept_below, load_bounds, source_bounds, wanted
 from pinnpoint_verify.point_kernels import Kernel, constants_agree, loads_agree, point_agrees
 from pinnpoint_verify.points import is_plain, proved_ball, proved_point
-from pinnpoint_verify.reader import Array, Bundle, larger, need
+from pinnpoint_verify.reader import Array, Bundle, larger, need, smaller
 from pinnpoint_verify.reference import compare, directions, distance, potential, radial, rule
-from pinnpoint_verify.residuals import Leftover, by_pairs, fluxes
+from pinnpoint_verify.residuals import Leaves, Leftover, by_pairs, fluxes
 from pinnpoint_verify.robin_matrix import robin_matrix
 from pinnpoint_verify.rows import from_file, is_number
 from pinnpoint_verify.varying_samples import Coefficients
@@ -65,7 +66,9 @@ class Samples:
         self.proved: set[int] = set()
         problem, lift = case["problem"], proof["lift"] is not None
         self.lift = Lift(bundle, proof["lift"]) if lift and proof["lift"]["kind"] != "opaque" else None
-        self.left = Leftover(proof["lift"], mesh.d)
+        self.left: Leaves = Leftover(proof["lift"], mesh.d)
+        if self.lift is not None and self.lift.layers:
+            self.left = NetworkLeftover(self.lift.layers, proof["lift"], mesh.d)
         self.source = plain(problem.get("source")) if self.lift else proof["source"]
         self.parts, self.region = self._by_groups(proof["source"])
         self.held = [plain(v) for v in (problem.get("dirichlet") or {}).values()] if self.lift else proof["dirichlet"]
@@ -141,6 +144,8 @@ class Samples:
     def prove(self, p: Side, rows: list[Row]) -> None:
         """Bounds of the data from the case's formulas; what keeps the stored ones is compared with samples."""
         close, lift = wanted(rows), self.proof["lift"] is not None
+        if isinstance(self.left, NetworkLeftover):
+            self.left.close = self._fine(rows)
         texts, region = (self.parts, self.region) if self.parts else ([self.source], np.zeros(self.mesh.C, dtype=int))
         groups = [self._facets(f"continuous/n{k}") for k in range(len(self.proof["neumann"]))]
         if self.bent is not None:  # data carried back by the map stay declared
@@ -167,6 +172,11 @@ class Samples:
         if self.proof["raised"] is not None:
             self.unproved.append("polynomials of the Dirichlet data that are lifted into cells")
 
+    def _fine(self, rows: list[Row]) -> float:
+        """How small remainders of a network's residual are to be, so that they are lost in the claimed radii."""
+        length, least = float(np.ptp(self.mesh.points, axis=0).max()), smaller([row["radius"] for row in rows])
+        return 2e-7 * float(least) * float(self.mesh.kappa.min()) / length**2
+
     def _leftover(self) -> tuple[list[Any], Array]:
         """What a lifted formula leaves of the source, and on which cells; None where it is no formula."""
         plain_ = self.left.known and self.source is not None and not self.parts and not np.any(self.mesh.cubic)
@@ -181,7 +191,7 @@ class Samples:
         """What a lifted formula leaves of the fluxes on facets across an axis."""
         given, one = [plain(g) for g in (self.case["problem"].get("neumann") or {}).values()], self.varied
         known = self.left.known and len(given) == len(groups) and None not in given
-        if not known or (one is not None and len(one.A) > 1):
+        if not known or (one is not None and (len(one.A) > 1 or not isinstance(self.left, Leftover))):
             return [None] * len(groups), groups
         return fluxes(self.left, self.mesh, groups, given, None if one is None else one.A[0])
 
@@ -436,8 +446,8 @@ class Samples:
                 self.unproved.append(f"how well the state meets the Dirichlet data of {self.over[k]!r}, on curves")
             elif isinstance(given, str) and self.proof["lift"] is None:
                 proved = float(np.maximum(proved, held_gap(given, mesh.points[T], b, claimed)))
-            elif lift is not None and self.left.known and given is not None:
-                proved = float(np.maximum(proved, held_gap(self.left.held(given), mesh.points[T], b, claimed)))
+            elif lift is not None and self.left.known and given is not None and (left := self.left.held(given)):
+                proved = float(np.maximum(proved, held_gap(left, mesh.points[T], b, claimed)))
             elif lift is not None:
                 self.unproved.append(f"how well the prediction meets the Dirichlet data of {self.over[k]!r}")
             if given is not None and raised is not None and self.proof["lift"] is None and not carried:
@@ -445,7 +455,7 @@ class Samples:
                 need(fits, "raised: the Dirichlet data are larger somewhere than their polynomials")
         fixed = np.nonzero(mesh.kind == DIRICHLET)[0].tolist()
         need(sorted(seen) == fixed, "kind: not the facets with Dirichlet data")
-        left = set() if p.load is None else set(p.load.at.tolist())
+        loaded = set() if p.load is None else set(p.load.at.tolist())
         robin, seen_robin = self.case["problem"].get("robin") or {}, list[int]()
         free = [*(self.case["problem"].get("neumann") or {}), *robin]
         for k, given in enumerate(self.proof["neumann"]):
@@ -456,17 +466,17 @@ class Samples:
                 here = np.isin(p.load.at, facets)
                 empty = not np.any(p.load.beta[here]) and not np.any(p.load.rest[here])
                 need(empty, "Neumann data: a load that the case does not have")
-                left -= set(facets.tolist())
+                loaded -= set(facets.tolist())
             if given == 0.0:
                 continue
-            need(p.load is not None and set(facets.tolist()) <= left, "Neumann data: facets without their load")
-            left -= set(facets.tolist())
+            need(p.load is not None and set(facets.tolist()) <= loaded, "Neumann data: facets without their load")
+            loaded -= set(facets.tolist())
             some = facets[self.stored[1][facets]]
             if given is not None and p.load is not None and len(some):
                 data = tuple(a[some] for a in p.load.on(0, len(mesh.facets)))
                 f = lambda X, bary, at, given=given, some=some: self.through(given, X, some[at])  # noqa: E731
                 compare("Neumann data", data, mesh.points[mesh.facets[some]], f)
-        need(not left, "Neumann data: a load that the case does not have")
+        need(not loaded, "Neumann data: a load that the case does not have")
         for k, (group, pair) in enumerate(robin.items()):
             facets = self.bundle(f"robin/r{k}", None, whole=len(mesh.facets))
             self._sides(group, mesh.facets[facets])

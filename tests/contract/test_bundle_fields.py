@@ -139,18 +139,18 @@ def beam(folder):
     pp.write_bundle(folder, pp.certify(problem, U, queries, target="discrete"), problem, U, queries)
 
 
-def lifted(folder, prediction):
-    mesh = pp.io.generate("square", 3)
+def lifted(folder, prediction, d=2):
+    mesh = pp.io.generate("square", 3) if d == 2 else pp.io.generate("interval", 4)
     problem = pp.fem.ReactionDiffusion(mesh, source="1+x", dirichlet={"boundary": 0.0}).lifted(prediction)
-    queries = problem.base.points([[0.4, 0.55]]) + problem.base.averages([[0.4, 0.5]], 0.2)
+    queries = problem.base.points([[0.4, 0.55][:d]]) + problem.base.averages([[0.4, 0.5][:d]], 0.2)
     queries = problem.ask(queries.goals, queries.names)
     pp.write_bundle(folder, pp.certify(problem, prediction, queries), problem, prediction, queries)
 
 
 def network(folder):
     rng = np.random.default_rng(5)
-    weights, biases = [rng.standard_normal(s) * 0.5 for s in ((6, 2), (1, 6))], [rng.standard_normal(6), np.ones(1)]
-    lifted(folder, pp.models.Lift(pp.models.MLP(weights, biases, "tanh"), "x*(1-x)*y*(1-y)"))
+    weights, biases = [rng.standard_normal(s) * 0.5 for s in ((6, 1), (1, 6))], [rng.standard_normal(6), np.ones(1)]
+    lifted(folder, pp.models.Lift(pp.models.MLP(weights, biases, "tanh"), "x*(1-x)"), 1)
 
 
 def opaque_lift(folder):
@@ -535,7 +535,7 @@ FORGED = [
     ("opaque", sure(2, "source: enclosed on every cell to 1.000e-10")),
     ("opaque lift", sure(-1, ENCLOSED)),
     ("network", everywhere(proof=lambda d: d["lift"].update(activation="sin"))),
-    ("network", everywhere(proof=lambda d: d["lift"].update(factor="x*(1-x)"))),
+    ("network", everywhere(proof=lambda d: d["lift"].update(factor="x*(1-x)*(1+x)"))),
     ("lift", everywhere(proof=lambda d: d["lift"].update(formula="x*(1-x)"))),
     *(
         ("lift", everywhere(case=lambda d, f=f: d["prediction"].update(expression=f)))
