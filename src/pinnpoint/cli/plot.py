@@ -52,9 +52,9 @@ def draw(certificate: dict[str, Any], rows: list[dict[str, Any]], out: Path) -> 
             panel.plot([row["lower"], row["upper"]], [0.0, 0.0], color="#00507a", linewidth=6, solid_capstyle="butt")
         if stated(row) is not None:
             panel.plot([stated(row)], [0.0], "o", color="#d1495b")
-        error = an_error(row)
+        held = an_error(row)
         panel.set_ylabel(
-            row["name"] if error is None else f"{row['name']}\n({error})", rotation=0, ha="right", va="center"
+            row["name"] if held is None else f"{row['name']}\n({held})", rotation=0, ha="right", va="center"
         )
         panel.set_yticks([])
         panel.tick_params(labelsize=7)
