@@ -120,7 +120,7 @@ def continuous(
             dense = goal["radius"] is not None or (bare(goal) and goal["kind"] != "cells")
             loose += [repr(row["name"])] if dense and i not in samples.proved else []
     whole = [i for i, goal in enumerate(goals) if goal["kind"] in WHOLE]
-    plain = not whole and spectrum is None and not bent
+    plain = not whole and not bent
     need(plain or mesh.exchange is None, "robin: beside a bound everywhere, or another kind of equation")
     other = any(goal["compared"] for goal in goals) or proof["raised"] is not None  # robin.md, step 7d
     need(mesh.pairs is None or (plain and not other), "mesh/pair: no theorem for such queries or equations")

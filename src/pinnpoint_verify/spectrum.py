@@ -1,7 +1,8 @@
 """Negative reactions: between which eigenvalues they lie, by counts of negative pivots; part of the proof.
 
 q = max(−c, 0), a = ∫κ∇v·∇w + c⁺vw, a(v, ·) = λ(qv, ·). From below by Crouzeix–Raviart functions φ_F = 1 − dλ_i, from
-above by quadratics (docs/indefinite.md, 1 to 4). Matrices are entries with bounds of their errors.
+above by quadratics (docs/indefinite.md, 1 to 4). Matrices are entries with bounds of their errors. Robin facets count
+as free ones and pairs are facets like those inside, below the first eigenvalue alone (step 2f).
 """
 
 from __future__ import annotations
@@ -65,6 +66,8 @@ class Spectrum:
         self.weight = float(self.q.max())
         held = mesh.kind == DIRICHLET
         need(self.weight > 0.0 and np.any(held), "spectrum: of a reaction that is nowhere negative, or nothing is held")
+        self.joined = mesh.exchange is not None or mesh.pairs is not None
+        need(not self.joined or self.m == 0, "spectrum: above an eigenvalue, beside Robin groups or periodic pairs")
         E = mesh.points[mesh.cells]
         squares = np.stack([((E[:, i] - E[:, j]) ** 2).sum(axis=1) for i, j in combinations(range(mesh.d + 1), 2)])
         d, pi = mesh.d, 3.141592653589793
@@ -174,7 +177,7 @@ class Spectrum:
     def _mesh_constant(self, said: Any, held: Array) -> float:
         """√(max q) M_h with M_h² ≤ 1/λ⊥ + C_h², λ⊥ ≥ θ by one factorization; infinite where nothing is stored."""
         mesh, d = self.mesh, self.mesh.d
-        if said == [] or np.any(mesh.c > 0.0):
+        if said == [] or np.any(mesh.c > 0.0) or self.joined:  # indefinite.md, step 2f
             return math.inf
         C2 = float(np.max(self.C2 / mesh.kappa)) * (1.0 + 1e-12)
         if d == 1:

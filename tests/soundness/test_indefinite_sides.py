@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import shutil
 
 import numpy as np
 import pytest
@@ -10,6 +12,9 @@ import pytest
 import pinnpoint as pp
 from pinnpoint.base.errors import InputError
 from pinnpoint.transfer.spectrum.separation import separation
+from pinnpoint_verify.claims import verify
+from pinnpoint_verify.reader import Refused
+from tests.soundness.test_bundle_forged import Forger
 
 X = np.array([[0.3, 0.4], [0.75, 0.3]])
 
@@ -69,12 +74,61 @@ def test_above_the_first_eigenvalue_it_is_refused(problem):
 
 
 @pytest.mark.parametrize("problem", [exchanged(), tube()], ids=["robin", "periodic"])
-def test_what_is_not_proved(problem, tmp_path):
+def test_what_is_not_proved(problem):
     with pytest.raises(InputError, match="beside Robin groups or periodic pairs"):
         pp.certify(problem, problem.space.U0, problem.everywhere())
-    certificate = pp.certify(problem, problem.space.U0, problem.points(X))
-    with pytest.raises(InputError, match="bundles of reactions below zero"):
-        pp.write_bundle(tmp_path / "b", certificate, problem, problem.space.U0, problem.points(X))
+
+
+def rod():
+    """Of linear elements, held at one end."""
+    return pp.fem.ReactionDiffusion(
+        pp.io.generate("interval", 12), "1+x", reaction=-1.0, dirichlet={"left": 0.5}, robin={"right": (2.0, 1.0)}
+    )
+
+
+CASES = {
+    "robin": (lambda: exchanged(-2.0, degree=1), lambda p: p.points(X) + p.patch("right") + p.flux("right") + p.mean()),
+    "periodic": (tube, lambda p: p.points(X) + p.averages(X[:1], 0.15)),
+    "line": (rod, lambda p: p.points([[0.4]]) + p.flux("left")),
+}
+
+
+@pytest.fixture(scope="module")
+def bundles(tmp_path_factory):
+    root, found = tmp_path_factory.mktemp("sides"), {}
+    for name, (problem, asked) in CASES.items():
+        p = problem()
+        certificate = pp.certify(p, p.space.U0, asked(p))
+        pp.write_bundle(root / name, certificate, p, p.space.U0, asked(p))
+        found[name] = root / name, certificate
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_checker_proves_the_same(bundles, name):
+    folder, certificate = bundles[name]
+    lines = [line for line in verify(folder) if ": proved " in line]
+    found = np.array([float(re.search(r"± ([\d.e+-]+);", line)[1]) for line in lines])
+    np.testing.assert_allclose(found, certificate.radius, rtol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "why"),
+    [
+        ("robin", {"count": 1}, "above an eigenvalue, beside Robin groups"),
+        ("periodic", {"count": 1}, "above an eigenvalue, beside Robin groups"),
+        ("robin", {"below": 5.0}, "eigenvalues may lie below"),
+        ("periodic", {"below": 5.0}, "eigenvalues may lie below"),
+        ("periodic", {"first": 15.0}, "eigenvalues may lie below"),
+    ],
+)
+def test_what_is_not_so_is_refused(bundles, tmp_path, name, change, why):
+    shutil.copytree(bundles[name][0], tmp_path / "b")
+    forger = Forger(tmp_path / "b")
+    forger.json("proof.json", lambda d: d["spectrum"].update(change))
+    forger.seal()
+    with pytest.raises(Refused, match=why):
+        verify(tmp_path / "b")
 
 
 def test_lifts_of_tubes():

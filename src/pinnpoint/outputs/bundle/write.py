@@ -322,10 +322,6 @@ def obstacle(certificate: Certificate, system: Any) -> str:
     witness = certificate.evidence.witness
     if certificate.target == "continuous" and isinstance(witness, Fluxes) and witness.route.model.seam is not None:
         return "lift: bundles of lifts beside periodic pairs are not written; certify without the lift"
-    if certificate.target == "continuous" and isinstance(witness, Fluxes) and witness.route.indefinite is not None:
-        other = witness.route.model.exchange is not None or witness.route.model.gluing is not None
-        if other:
-            return "problem: bundles of reactions below zero are not written beside Robin groups and periodic pairs"
     if certificate.target == "continuous" and isinstance(witness, Fluxes) and varied_obstacle(witness):
         return varied_obstacle(witness)
     if certificate.target == "continuous" and isinstance(witness, Nonlinear) and not checked(witness.route):
