@@ -97,7 +97,7 @@ ABOUT = {
     "problem.degree": About("2", "Of the elements: linear or quadratic."),
     "problem.diffusion": About(
         '"1 + x*y"',
-        'A in −∇·(A∇u) + b·∇u + c u = f; a formula, or a matrix `[["2", "x"], ["x", "3"]]`, is for `reaction-diffusion` and `semilinear`.',
+        'A in −∇·(A∇u) + b·∇u + c u = f; a formula, or a matrix `[["2", "x"], ["x", "3"]]`, is not for elasticity, and for `parabolic` with averages over balls, blocks and cells.',
     ),
     "problem.diffusion.file": About(
         '"kappa.npz"', "One number for each cell, or a picture; the reaction may have one too.", chosen=True
@@ -210,7 +210,8 @@ ABOUT = {
         '"both"', "Where steps are short: at the `end` or at `both` ends (rough initial values), or nowhere, `none`."
     ),
     "time.scheme": About(
-        '"cg2"', "Linear in time (Crank–Nicolson with averaged data), or quadratic, `cg2`, for `degree = 2`."
+        '"cg2"',
+        "Linear in time (Crank–Nicolson with averaged data), or quadratic, `cg2`, best with `degree = 2`; any two go together.",
     ),
     "time.damped": About("4", "So many first steps of backward Euler, for rough initial values."),
     "prediction": About("[prediction]", "What is to be certified: exactly one of the first six."),
