@@ -22,10 +22,10 @@ from pinnpoint_verify.network_models import weighed
 from pinnpoint_verify.reader import Array, Bundle, larger, need
 
 Row = dict[str, Any]
-DEGREE = {0: 0, 1: 12, 2: 10, 3: 8, 4: 6}
+DEGREE = {0: 0, 1: 12, 2: 10, 3: 10, 4: 6}
 MOST, ROUNDS, TABLE = 40_000, 60, 1 << 21
 """Boxes, rounds of cutting, and numbers of a table at once."""
-WORK = 600_000
+WORK = 1_200_000
 """Coefficients of models that are made for a point, after which the bound reached counts."""
 PROBLEM = {"kind", "sides", "ends", "diffusion", "convection", "reaction", "end", "source", "initial", "faces"}
 Made = Callable[[list[Model]], Model]
