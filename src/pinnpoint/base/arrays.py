@@ -49,10 +49,15 @@ def squared(x: Vector) -> Vector:
 def products(A: Vector, B: Vector) -> Vector:
     """A_n B_n of many small matrices, (n, i, k) and (n, k, j): all n at once, where matmul makes a call for each."""
     a, b = (np.ascontiguousarray(x.transpose(1, 2, 0)) for x in (A, B))
+    return by_entries(a, b).transpose(2, 0, 1)
+
+
+def by_entries(a: Vector, b: Vector) -> Vector:
+    """The same of (i, k, n) and (k, j, n)."""
     found = a[:, 0, None] * b[0]
     for k in range(1, len(b)):
         found += a[:, k, None] * b[k]
-    return np.asarray(found.transpose(2, 0, 1))
+    return np.asarray(found)
 
 
 def attributes(record: object, *names: str) -> dict[str, Any]:

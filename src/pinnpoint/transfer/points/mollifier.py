@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pinnpoint.base.arrays import Index, Vector, products, row_max
+from pinnpoint.base.arrays import Index, Vector, by_entries, products, row_max
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.mesh.quadrature import RULE_DEFECT, conical
 from pinnpoint.rounding.arithmetic import TINY, UNIT, dot_up, gamma, gammas, sum_up, up
@@ -26,6 +26,8 @@ from pinnpoint.transfer.points.work import Work
 
 TOGETHER = 30_000
 """Cells near balls that are worked on together."""
+AT_REST = 2**17
+"""Pieces that are done, before they are added up."""
 AGAIN = 4
 """The budget is for pieces at one time; of those that are divided and done there may be as many again."""
 ROUNDING = 2.0**-44
@@ -163,7 +165,7 @@ def cells_near(points: Vector, cells: Index, x0: Vector, radius: float) -> Index
 
 
 def _refined(pool: Pieces, sums: Sums, height: Vector, owner: Index, balls: Sequence[_Ball]) -> Pieces:
-    """Divide each ball's pieces with the largest errors until their sum is about its target; done ones go to `sums`."""
+    """Divide each ball's pieces with the largest errors until their sum is about its target; many go to `sums`."""
     targets = [ball.target for ball in balls]
     ended: list[Pieces] = [pool[:0]]
     while len(pool):
@@ -187,8 +189,11 @@ def _refined(pool: Pieces, sums: Sums, height: Vector, owner: Index, balls: Sequ
             for i, made in enumerate(np.bincount(whose, minlength=len(balls)).tolist()):
                 balls[i].spent.spend(made)
                 targets[i] = max(targets[i] - float(spared[i]), least[i]) if made else targets[i]
-            sums.add(new[np.flatnonzero(done)])
+            ended.append(new[np.flatnonzero(done)])
             kept.append(new[np.flatnonzero(~done)])
+            if sum(map(len, ended)) > AT_REST:
+                sums.add(joined(*ended))
+                ended = [pool[:0]]
         pool = joined(*kept)
     return joined(*ended)
 
@@ -331,12 +336,13 @@ class Sums:
             B = values(bary)
             f = self._values(T, z, bary, B)
             local, squares = f @ (B * half * weights[:, None]), (f * f) @ weights
-        return local[:, full], squares
+        return local.take(full, axis=1), squares
 
 
 def _turned(M: Vector, corners: Vector) -> Vector:
     """Means of products of barycentric coordinates, for those in which the corners are given."""
-    return products(corners.transpose(0, 2, 1), products(M, corners))
+    m, c = (np.ascontiguousarray(x.transpose(1, 2, 0)) for x in (M, corners))
+    return by_entries(c.transpose(1, 0, 2), by_entries(m, c)).transpose(2, 0, 1)
 
 
 def _quadratic(z: Vector) -> Vector:

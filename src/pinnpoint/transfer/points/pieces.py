@@ -84,7 +84,7 @@ class Pieces:
     @property
     def share(self) -> Vector:
         """Part of the cell's volume, exactly."""
-        return np.asarray(0.5 ** self.halvings.astype(np.float64))
+        return np.asarray(np.ldexp(1.0, -self.halvings))
 
 
 @dataclass(frozen=True, eq=False)
