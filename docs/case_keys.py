@@ -100,7 +100,9 @@ ABOUT = {
         'A in −∇·(A∇u) + b·∇u + c u = f; a formula, or a matrix `[["2", "x"], ["x", "3"]]`, is not for elasticity, and for `parabolic` with averages over balls, blocks and cells.',
     ),
     "problem.diffusion.file": About(
-        '"kappa.npz"', "One number for each cell, or a picture; the reaction may have one too.", chosen=True
+        '"kappa.npz"',
+        "One number for each cell, of a diffusion also one matrix, or a picture; the reaction may have one too.",
+        chosen=True,
     ),
     "problem.diffusion.field": About('"kappa"', "The array in an .npz file; default `values`."),
     "problem.diffusion.grid": About(

@@ -156,7 +156,8 @@ def header_agrees(certificate: Row, case: Row, proof: Row) -> None:
 
 def from_file(given: Any) -> bool:
     """Whether a case reads a coefficient from a file: the cells' numbers are then declared."""
-    return isinstance(given, dict) and is_text(given.get("file")) and given.keys() <= {"name", "file", "grid", "field"}
+    keys = {"name", "file", "grid", "field", "box"}
+    return isinstance(given, dict) and is_text(given.get("file")) and given.keys() <= keys
 
 
 def needed(query: Row) -> tuple[str, ...]:

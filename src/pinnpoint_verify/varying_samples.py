@@ -22,7 +22,7 @@ from pinnpoint_verify.point_kernels import Kernel, jet
 from pinnpoint_verify.polynomials import degree_of
 from pinnpoint_verify.reader import Array, larger, need, smaller
 from pinnpoint_verify.reference import distance, rule
-from pinnpoint_verify.rows import is_number, near
+from pinnpoint_verify.rows import from_file, is_number, near
 
 Row = dict[str, Any]
 FINE = {1: 16, 2: 8, 3: 5}
@@ -44,10 +44,10 @@ class Coefficients:
         for word, usual in (("diffusion", 1.0), ("reaction", 0.0), ("convection", [0.0] * mesh.d)):
             if word not in said:
                 continue
-            what = _leaves(given.get(word, usual))
-            if given.get(word, usual) is None:
+            if given.get(word, usual) is None or from_file(given.get(word)):
                 self.blind.append(f"{word} by cells")
                 continue
+            what = _leaves(given.get(word, usual))
             known = list(what.values()) if isinstance(what, dict) else [what]
             known = [_entry(k) for k in known]
             fits = len(said[word]) == count and all(_entry(_leaves(x)) in known for x in said[word])

@@ -588,3 +588,29 @@ def test_matrices_by_groups_have_bundles(tmp_path, other):
     certificate = pp.certify(problem, "0*x", queries)
     pp.write_bundle(tmp_path / "b", certificate, problem, "0*x", queries)
     assert sum(": proved " in line for line in verify(tmp_path / "b")) == 2
+
+
+PICTURES = {
+    "a picture beside a formula": ('diffusion = "1+x"\nreaction = { file = "c.npz", grid = "cells" }', np.eye(2) + 1.0),
+    "a picture with its box": (
+        'diffusion = { file = "c.npz", grid = "nodes", box = [[-1, 1], [0, 2]]}',
+        np.eye(3) + 1.0,
+    ),
+    "matrices": ('diffusion = { file = "c.npz" }', np.tile([[2.0, 0.5], [0.5, 1.0]], (32, 1, 1))),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("target", ["continuous", "discrete"])
+def test_files_of_all_kinds_are_proved_with(tmp_path, name, target):
+    lines, values = PICTURES[name]
+    np.savez(tmp_path / "c.npz", values=values)
+    folder = case(tmp_path, lines, f'\n[certificate]\ntarget = "{target}"\n')
+    assert main(["verify", str(folder), "--inputs", str(tmp_path)]) == 0
+
+
+def test_matrices_of_a_file_are_one_for_each_cell(tmp_path, capsys):
+    np.savez(tmp_path / "c.npz", values=np.ones((32, 3, 3)))
+    with pytest.raises(AssertionError):
+        case(tmp_path, 'diffusion = { file = "c.npz" }')
+    assert "one number or one 2 × 2 matrix for each of 32 cells; got shape (32, 3, 3)" in capsys.readouterr().err

@@ -40,14 +40,16 @@ class CoefficientFile:
     __repr__ = brief
 
     def on(self, mesh: Mesh) -> Vector:
-        """The number on each cell."""
+        """The number on each cell, or of a diffusion the matrix."""
+        count, d = len(mesh.cells), mesh.dim
         try:
             values = read_array(self.file, self.field)
             if self.grid is not None:
                 return from_grid(mesh, values, self.grid, self.box)
-            if values.shape != (len(mesh.cells),):
+            if values.shape not in [(count,), (count, d, d)][: 2 if self.name == "diffusion" and d > 1 else 1]:
+                or_matrix = f" or one {d} × {d} matrix" if self.name == "diffusion" and d > 1 else ""
                 raise InputError(
-                    f"must hold one number for each of {len(mesh.cells)} cells; got shape {values.shape}; say grid "
+                    f"must hold one number{or_matrix} for each of {count} cells; got shape {values.shape}; say grid "
                     f"where it is a picture ({', '.join(GRIDS)})"
                 )
         except InputError as error:

@@ -136,9 +136,18 @@ def _scalar(name: str, given: Any) -> Any:
     return given if callable(given) else number(name, given)
 
 
+def _shown(given: Any) -> Any:
+    """Formulas as they were written, in lists as they were given."""
+    if isinstance(given, list | tuple):
+        return [_shown(one) for one in given]
+    return given.text if isinstance(given, Expression) else given
+
+
 def _vector(name: str, given: Any, d: int) -> tuple[Any, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or len(given) != d:
-        raise InputError(f"{name}: must be {d} numbers or formulas, one for each coordinate; got {given!r:.60}")
+        raise InputError(
+            f"{name}: must be a list of {d} numbers or formulas, one for each coordinate; got {_shown(given)!r:.60}"
+        )
     found = tuple(_scalar(f"{name}[{i}]", b) for i, b in enumerate(given))
     for i, b in enumerate(found):
         if callable(b) and not isinstance(b, Expression):
@@ -155,7 +164,7 @@ def _matrix(name: str, given: Any, d: int) -> Any:
     """A symmetric table; in one dimension its entry."""
     rows = [list(row) if isinstance(row, list | tuple | np.ndarray) else [] for row in given]
     if len(rows) != d or any(len(row) != d for row in rows):
-        raise InputError(f"{name}: must be a {d} × {d} matrix; got {given!r:.60}")
+        raise InputError(f"{name}: must be a {d} × {d} matrix; got {_shown(given)!r:.60}")
     each = [[_scalar(f"{name}[{i}][{j}]", a) for j, a in enumerate(row)] for i, row in enumerate(rows)]
     for i in range(d):
         for j in range(i):

@@ -293,7 +293,8 @@ def _too_low(convective: bool, where: list[float], lack: float, square: float) -
         )
     least = DEEPEST / square if math.isfinite(square) else 0.0
     return InputError(
-        f"reaction: a formula may fall to {-least:.3g} here, {DEEPEST:g} of what is proved of the first eigenvalue; "
-        f"the lower bound found near {where} is {-lack:.3e}; give numbers on cells or groups, which may lie between "
-        "eigenvalues, or say target='discrete'"
+        "reaction: as a formula, or beside a diffusion that is a formula or a matrix, it may fall to "
+        f"{-least:.3g} here, {DEEPEST:g} of what is proved of the first eigenvalue; the lower bound found near {where} "
+        f"is {-lack:.3e}; give numbers on cells or groups for both, which may lie between eigenvalues, or say "
+        "target='discrete'"
     )
