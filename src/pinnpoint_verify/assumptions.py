@@ -198,7 +198,8 @@ def continuous(case: Row, proof: Row, bundle: Bundle) -> list[Place]:
     nonlinear = bool(harmonic) or proof["method"] in ("root", "stationary")
     found = balls(case, dimension(bundle)) if nonlinear else []
     found += overrides(case, bundle) if proof["method"] in ALONE else []
-    found.append(one("continuous target: the weak solution on the domain that the mesh covers"))
+    where = "the curved domain that its notes name" if "bent" in proof else "the domain that the mesh covers"
+    found.append(one(f"continuous target: the weak solution on {where}"))
     if nonlinear:
         words = "κ, c ≥ 0 and λ ≥ 0 are constant on each cell; the reaction λu³ is monotone, so u is unique"
         if "reaction" in proof:

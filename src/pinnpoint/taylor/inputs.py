@@ -37,6 +37,15 @@ class Blurred(Protocol):
         """Whether it has."""
 
 
+@runtime_checkable
+class Graded(Protocol):
+    """Data that says of which degree its models should be."""
+
+    @property
+    def model_degree(self) -> int:
+        """The degree."""
+
+
 Enclosed = Expression | Smooth
 Data = float | Enclosed | Callable[[Vector], Any]
 ORDER = {0: 0, 1: 10, 2: 8, 3: 6}

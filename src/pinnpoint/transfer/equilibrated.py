@@ -21,6 +21,7 @@ from pinnpoint.certificates.transfer import PRODUCTS, Route, TransferBound, Tran
 from pinnpoint.rounding.arithmetic import UNIT, require_round_to_nearest, up
 from pinnpoint.systems.goals import Everywhere, Maximum, Minimum
 from pinnpoint.systems.queries import Ball, Goal, Point, Queries
+from pinnpoint.systems.targets import domain_words
 from pinnpoint.taylor.bernstein import Density, pairs
 from pinnpoint.transfer.boundary.data_lift import DataLift
 from pinnpoint.transfer.boundary.gaps import flux_change, is_met
@@ -548,7 +549,7 @@ class Equilibrated(Route):
 
     def _claims(self, mismatch: float, sure: bool, lifted: frozenset[int]) -> tuple[Claim, ...]:
         model, said = self.model, []
-        said.append(Claim("continuous target: the weak solution on the domain that the mesh covers"))
+        said.append(Claim(f"continuous target: the weak solution on {domain_words(model.stretch is not None)}"))
         said += coefficient_claims(model)
         if self.indefinite is not None:
             said.append(Claim(self.indefinite.gap.claim))

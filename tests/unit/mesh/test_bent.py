@@ -92,6 +92,22 @@ def test_a_finer_chord_is_known_better():
     assert errors[0] / errors[1] > 100.0
 
 
+def test_long_chords_are_known_nearly_as_well_as_their_polynomials_follow_them():
+    """η = √(R² − x²) − √(R² − ¼) over a chord of length 1: its slope is within the bound, the bound within eight."""
+    for R in (1.25, 2.0):
+        height = math.sqrt(R * R - 0.25)
+        points = np.array([[-0.5, height], [0.5, height]])
+        found = arcs(points, np.zeros((2, 2)), np.array([[0, 1]]), pp.Circle((0, 0), R), "rim")
+        tau = np.linspace(0.0, 1.0, 2001)
+        s, q = tau - 0.5, found.shape[0]
+        powers = np.arange(len(q))
+        value = s[:, None] ** powers @ q
+        slope = s[:, None] ** np.maximum(powers - 1, 0) @ (powers * q)
+        true = -s / np.sqrt(R * R - s * s) * np.sign(found.direction[0, 1])
+        gap = np.abs(true - (tau * (1.0 - tau) * slope - 2.0 * s * value)).max()
+        assert gap <= 0.5 * found.slope_error[0] <= 8.0 * gap
+
+
 def test_the_energy_of_a_sheared_cell_is_that_of_the_sheared_domain():
     """A = cofᵀcof/det: for J = [[1, 1], [0, 1]] and ∇ŵ = (1, 0) the energy density is 2; cof cofᵀ would give 1."""
     points = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])

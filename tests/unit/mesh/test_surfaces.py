@@ -7,6 +7,7 @@ import pytest
 
 import pinnpoint as pp
 from pinnpoint.fem.curved.bending import Bending
+from pinnpoint.fem.curved.bent import BENT_DEGREE
 from pinnpoint.mesh.bent.maps import edge_rows
 from pinnpoint.mesh.bent.patches import Patches
 from pinnpoint.mesh.mesh import Mesh
@@ -80,7 +81,7 @@ def off(bends, patches=None, seed=0):
         bends = type(bends)(bends.mesh, bends.profiles, bends.offset, patches)
     V, worst = bends.vertices, [0.0, 0.0]
     rows, which = np.arange(len(V)), path_order(V)
-    local = bends.at(coordinates(Simplices(V, np.zeros((len(V), 3))), which, 6))
+    local = bends.at(coordinates(Simplices(V, np.zeros((len(V), 3))), which, BENT_DEGREE[3]))
     E = V[:, 1:] - V[:, :1]
     inverse = np.linalg.inv(np.swapaxes(E, 1, 2))  # λ from x
     for bary in np.random.default_rng(seed).dirichlet(np.ones(4), 2):

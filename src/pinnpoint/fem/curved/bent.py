@@ -22,11 +22,14 @@ from pinnpoint.fem.data.coefficients import function
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.bent.maps import Bends, Local, total
 from pinnpoint.taylor import functions
-from pinnpoint.taylor.inputs import enclosed, fixed, model_of
+from pinnpoint.taylor.inputs import ORDER, enclosed, fixed, model_of
 from pinnpoint.taylor.jets import jet_of
 from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.transfer.boundary.data_lift import differentiable
 from pinnpoint.transfer.media.coefficients import Coefficient, matrix
+
+BENT_DEGREE = {2: ORDER[2], 3: 8}
+"""Of models of A on bent cells; the checker reads no higher one."""
 
 
 def at(given: Coefficient, local: Local) -> TaylorModel:
@@ -125,6 +128,11 @@ class Turned:
     j: int
 
     __repr__ = brief
+
+    @property
+    def model_degree(self) -> int:
+        """In space the quotient needs more than data usually do: its error counts against ∇u_h·∇z_h itself."""
+        return BENT_DEGREE[self.bends.d]
 
     def __call__(self, X: Vector) -> Vector:
         """Values at points of the straight mesh."""

@@ -24,8 +24,10 @@ from pinnpoint.taylor.spaces import Space, space
 
 ORDER = 10
 STEPS = 10
-FEW = 3
+FEW = 5
 """Coefficients that are kept in space, where models of high degree cost more than what they save."""
+PIECES = 8
+"""Parts of a chord, a power of two, over which the curve is followed: models of the whole are coarse."""
 PARTS = 256
 """Parts of an edge on which the others are bounded."""
 
@@ -72,13 +74,18 @@ def interpolated(level: Expression, A: Vector, along: Vector, D: Vector) -> Vect
 
 def slope_error(level: Expression, A: Vector, along: Vector, off: Vector, D: Vector, q: Vector) -> Vector:
     """Upper bounds of |η′ − (τ(1 − τ)q)′| on each chord; infinite where nothing is proved."""
-    line = _Chord(space(1, ORDER), A, along, off, D, q)
+    F = len(A)
+    part = (np.arange(PIECES) - 0.5 * (PIECES - 1)) / PIECES  # exact
+    middle = np.tile(part, F)
+    A, along, off, D, q = (np.repeat(v, PIECES, axis=0) for v in (A, along, off, D, q))
+    line = _Chord(space(1, ORDER), A, along, off, D, q, middle)
     residual = np.maximum(*(np.abs(b) for b in jet_of(level, line.place(None), ()).value.bounds))
+    residual = np.repeat(np.broadcast_to(residual, len(A)).reshape(F, PIECES).max(axis=1), PIECES)
     _, slope = gradient(level, A + 0.5 * along)
     with np.errstate(all="ignore"):
         guess = residual / np.abs((slope * D).sum(axis=1))
         epsilon = np.where(np.isfinite(guess), 4.0 * guess, 0.0) + 8.0 * UNIT
-    band = _Chord(space(2, ORDER), A, along, off, D, q)
+    band = _Chord(space(2, ORDER), A, along, off, D, q, middle)
     jet = jet_of(level, band.place(epsilon))
     rate = total([g * constant(D[:, k]) for k, g in enumerate(jet.gradient)])
     low, high = (np.broadcast_to(b, len(A)) for b in rate.bounds)
@@ -88,7 +95,7 @@ def slope_error(level: Expression, A: Vector, along: Vector, off: Vector, D: Vec
     both = total([g * (band.along[k] + constant(D[:, k]) * band.slope) for k, g in enumerate(jet.gradient)])
     ends = (both / rate).bounds
     bound = np.maximum(*(np.abs(np.broadcast_to(b, len(A))) for b in ends))
-    return np.where(sure, bound, np.inf)
+    return np.asarray(np.where(sure, bound, np.inf).reshape(F, PIECES).max(axis=1))
 
 
 def lowered(P: Profiles) -> Profiles:
@@ -122,12 +129,12 @@ def joined(parts: Sequence[Profiles]) -> Profiles:
 
 
 class _Chord:
-    """Models over chords: τ from the first coordinate and, in a band, the distance from the polynomial."""
+    """Models over parts of chords: τ from the first coordinate and, in a band, the distance from the polynomial."""
 
-    def __init__(self, S: Space, A: Vector, along: Vector, off: Vector, D: Vector, q: Vector) -> None:
+    def __init__(self, S: Space, A: Vector, along: Vector, off: Vector, D: Vector, q: Vector, middle: Vector) -> None:
         F = len(A)
         C = np.zeros((S.size, F))
-        C[1] = 0.5
+        C[0], C[1] = middle, 0.5 / PIECES
         s = TaylorModel(S, C, np.zeros(F))
         self.space, self.A, self.D = S, A, D
         self.tau = s + constant(0.5)

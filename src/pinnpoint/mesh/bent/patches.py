@@ -27,8 +27,6 @@ from pinnpoint.taylor.spaces import POINT
 
 DEGREE = 4
 """Of the polynomial near S, in μ₁ − 1/3 and μ₂ − 1/3."""
-LOW = 2
-"""Of the one that cells are bent by."""
 THIRD = 1.0 / 3.0
 POWERS = np.array([(i, j) for i in range(DEGREE + 1) for j in range(DEGREE + 1 - i)])
 

@@ -16,12 +16,12 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.mesh.bent.arcs import arcs, joined, lowered
 from pinnpoint.mesh.bent.flats import flat_facets, kept_flat
 from pinnpoint.mesh.bent.maps import Bends, edge_rows, total
-from pinnpoint.mesh.bent.patches import DEGREE, LOW, POWERS, THIRD, Patches, joined_patches, polynomial
+from pinnpoint.mesh.bent.patches import DEGREE, POWERS, THIRD, Patches, joined_patches, polynomial
 from pinnpoint.mesh.bent.projection import gradient
 from pinnpoint.mesh.bent.shapes import Shape
 from pinnpoint.mesh.facets import edge_table
 from pinnpoint.mesh.mesh import Mesh
-from pinnpoint.rounding.arithmetic import UNIT, up
+from pinnpoint.rounding.arithmetic import UNIT
 from pinnpoint.taylor.jets import jet_of
 from pinnpoint.taylor.models import TaylorModel, constant, settled
 from pinnpoint.taylor.spaces import space
@@ -43,7 +43,7 @@ def on_surfaces(mesh: Mesh, offset: Vector, geometry: Mapping[str, Shape]) -> Be
         parts.append(arcs(mesh.points, offset, edges, shape, group, across))
     edged = Bends(mesh, joined(parts), offset)
     faces = [patches(edged, mesh.facets(group), shape, group) for group, shape in geometry.items()]
-    return Bends(mesh, lowered(edged.profiles), offset, lowered_patches(joined_patches(faces)))  # curved.md, step 2e
+    return Bends(mesh, lowered(edged.profiles), offset, joined_patches(faces))  # curved.md, step 2e
 
 
 def directions(mesh: Mesh, edges: Index, shape: Shape, flat: Index) -> Vector:
@@ -118,24 +118,6 @@ def pieces(count: int) -> Iterator[tuple[Index, Vector]]:
     for start in range(0, count, step):
         some = np.arange(start, min(start + step, count))
         yield np.repeat(some, len(parts)), np.tile(np.stack(parts), (len(some), 1, 1))
-
-
-def lowered_patches(P: Patches) -> Patches:
-    """The same patches by polynomials of low degree, what these leave in the errors."""
-    n, low = DEGREE + 4, np.zeros_like(P.shape)
-    mu = np.array([(i, j, n - i - j) for i in range(1, n) for j in range(1, n - i)]) / n
-    M = mu.prod(axis=1)[:, None] * (mu[:, :1] - THIRD) ** POWERS[:, 0] * (mu[:, 1:2] - THIRD) ** POWERS[:, 1]
-    kept = POWERS.sum(axis=1) <= LOW
-    low[:, kept] = np.linalg.lstsq(M[:, kept], M @ P.shape.T, rcond=None)[0].T
-    rest = P.shape - low
-    blur = up(4.0 * UNIT * (np.abs(P.shape) + np.abs(low)).sum(axis=1), 8)  # of the differences, G and its slopes
-    value, steep = np.zeros((2, len(rest)))
-    for face, corners in pieces(len(rest)):
-        _, G, (one, two) = _bumps(rest[face], corners)
-        np.maximum.at(value, face, _largest(G, len(face)))
-        np.maximum.at(steep, face, np.max([_largest(m, len(face)) for m in (one, two, one - two)], axis=0))
-    wrong = up(P.value_error + value + blur, 4), up(P.slope_error + steep + 8.0 * blur, 4)
-    return Patches(P.faces, P.direction, low, *wrong)
 
 
 def _bumps(c: Vector, corners: Vector) -> tuple[list[TaylorModel], TaylorModel, list[TaylorModel]]:

@@ -19,6 +19,7 @@ from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.transfer import PRODUCTS, Route, TransferBound, TransferContext, with_reserve
 from pinnpoint.rounding.arithmetic import UNIT, at_most, norm_up, require_round_to_nearest, up
 from pinnpoint.systems.queries import Queries
+from pinnpoint.systems.targets import domain_words
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.elastic.equilibrium import Equilibrium
 from pinnpoint.transfer.elastic.functional import Functional
@@ -239,8 +240,9 @@ class Elastic(Route):
         return zip(self.queries.names, self.goals, strict=True)
 
     def _claims(self) -> tuple[Claim, ...]:
+        domain = domain_words(self.solid.arcs is not None)
         said = [
-            Claim("continuous target: the weak solution of linear elasticity on the domain that the mesh covers"),
+            Claim(f"continuous target: the weak solution of linear elasticity on {domain}"),
             Claim("λ and μ are constant on each cell; energy errors bounded by symmetric stresses in equilibrium"),
         ]
         load = self.solid.load

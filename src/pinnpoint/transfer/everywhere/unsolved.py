@@ -14,6 +14,7 @@ from pinnpoint.certificates.settled import settled
 from pinnpoint.certificates.transfer import TransferBound
 from pinnpoint.rounding.arithmetic import require_round_to_nearest
 from pinnpoint.systems.queries import Queries
+from pinnpoint.systems.targets import domain_words
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.taylor.simplices import density
@@ -58,7 +59,7 @@ def unsolved(model: Continuum, queries: Queries, claims: tuple[Claim, ...]) -> C
     known = Suprema(model, rows, queries.names, True, state, boundary, (), found, (), only_checked(queries.goals))
     zero, infinite = np.zeros(len(queries)), np.full(len(queries), np.inf)
     said = (
-        Claim("continuous target: the weak solution on the domain that the mesh covers"),
+        Claim(f"continuous target: the weak solution on {domain_words(model.stretch is not None)}"),
         Claim("no system was solved: comparison with the size of what the prediction leaves of the equation"),
         *claims,
     )

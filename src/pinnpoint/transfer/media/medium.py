@@ -24,7 +24,7 @@ from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding.arithmetic import dot_up, down, gamma, up
 from pinnpoint.taylor.bernstein import pairs
 from pinnpoint.taylor.geometry import Simplices, path_order
-from pinnpoint.taylor.inputs import ORDER, enclosed, fixed, models
+from pinnpoint.taylor.inputs import ORDER, Graded, enclosed, fixed, models
 from pinnpoint.taylor.minima import minimum
 from pinnpoint.taylor.models import TaylorModel
 from pinnpoint.taylor.simplices import projected, quadratic
@@ -65,14 +65,14 @@ class Piece:
         return TaylorModel(self.space, np.ascontiguousarray(self.C[:, part]), self.e[part])
 
     @classmethod
-    def of(cls, given: Sequence[Coefficient], regions: Index, vertices: Vector) -> Piece:
-        """From what is given in each region."""
+    def of(cls, given: Sequence[Coefficient], regions: Index, vertices: Vector, order: int) -> Piece:
+        """From what is given in each region, models of degree `order`."""
         known = [fixed(g) for g in given]
         value, error = (np.array([0.0 if k is None else k[i] for k in known])[regions] for i in (0, 1))
         if all(k is not None for k in known):
             return cls(POINT, value[None], error)
         d = vertices.shape[2]
-        S = space(d, ORDER[d], simplex=True)
+        S = space(d, order, simplex=True)
         C, e = np.zeros((S.size, len(regions))), error.copy()
         C[0] = value
         formulas = {id(g): g for g, k in zip(given, known, strict=True) if k is None}
@@ -123,12 +123,18 @@ class Medium:
         return int(self.vertices.shape[2])
 
     @cached_property
+    def order(self) -> int:
+        """Degree of the models: the usual one, or what diffusion asks for that a map has bent."""
+        entries = [x for A in self.coefficients.diffusion for row in matrix(A, self.d) for x in row]
+        return max([ORDER[self.d], *(x.model_degree for x in entries if isinstance(x, Graded))])
+
+    @cached_property
     def _which(self) -> Index:
         return path_order(self.vertices)
 
     def _piece(self, given: Sequence[Coefficient]) -> Piece:
         """The models of what is given in each region."""
-        return Piece.of(given, self.coefficients.regions, self.vertices)
+        return Piece.of(given, self.coefficients.regions, self.vertices, self.order)
 
     @cached_property
     def diffusion(self) -> tuple[tuple[Piece, ...], ...]:
@@ -213,7 +219,7 @@ class Medium:
         """What A, b and c make of a state on some cells."""
         d, which = self.d, self._which[part]
         slope = [self._slope(v, i, which, shapes) for i in range(d)]
-        value = quadratic(np.ascontiguousarray(v.coefficients.T), which, ORDER[d], v.blur)
+        value = quadratic(np.ascontiguousarray(v.coefficients.T), which, self.order, v.blur)
         flux = []
         for i in range(d):
             terms = [(self.diffusion[i][j], slope[j]) for j in range(d)]
@@ -225,13 +231,12 @@ class Medium:
         F = np.stack([f[0] for f in flux], axis=1)
         return Action(F, np.stack([f[1] for f in flux]), np.stack([f[2] for f in flux]), beta, high, error)
 
-    @staticmethod
-    def _slope(v: State, axis: int, which: Index, shapes: Shapes) -> TaylorModel:
+    def _slope(self, v: State, axis: int, which: Index, shapes: Shapes) -> TaylorModel:
         """The model of ∂v_h/∂x_axis, whose vertex values are known up to rounding."""
         s = v.slopes[:, axis]
         beta = np.stack([0.5 * (s[j] + s[k]) for j, k in pairs(shapes.d)], axis=1)
         wrong = up((shapes.slack + gamma(60)) * v.size, 8)
-        return quadratic(beta, which, ORDER[shapes.d], wrong)
+        return quadratic(beta, which, self.order, wrong)
 
     def _read(self, terms: Sequence[tuple[Piece, TaylorModel]], part: slice) -> tuple[Vector, Vector, Vector]:
         """The sum of products as a quadratic (pairs, n), what is left of it, and its error."""
