@@ -27,7 +27,7 @@ BLOCK = 4096
 """Units times simplices at a time."""
 HUGE = 1e100
 """Bounds beyond this are none."""
-DEPTH, LEAST, MORE = 8, 600, 12
+DEPTH, LEAST, MORE = 8, 4000, 24
 """Cuts of a simplex, and how many models may be made: so many, and so many for each simplex."""
 
 Made = Callable[[list[Model]], Model]
