@@ -88,7 +88,7 @@ def rod():
 
 CASES = {
     "robin": (lambda: exchanged(-2.0, degree=1), lambda p: p.points(X) + p.patch("right") + p.flux("right") + p.mean()),
-    "periodic": (tube, lambda p: p.points(X) + p.averages(X[:1], 0.15)),
+    "periodic": (tube, lambda p: p.points(X) + p.averages(X[:1], 0.15) + p.mean()),
     "line": (rod, lambda p: p.points([[0.4]]) + p.flux("left")),
 }
 

@@ -145,7 +145,7 @@ class FieldQueries:
         return Queries(
             ell,
             names or [where if isinstance(where, str) else "mean" if where is None else "cells"],
-            points=ell[:, k :: self.count] @ self.nodes.points,
+            points=(mix @ X)[None, :],
             samples=Samples(X, sp.csr_array(mix[None, :]), k),
             goals=[Cells(said, self._said(component))],
             on_nodes=rows,
