@@ -13,6 +13,7 @@ import scipy.sparse as sp
 import pinnpoint_verify as verifier
 from pinnpoint.cli.main import main
 from pinnpoint.fem import path_coercivity as path_coercivity_of
+from pinnpoint.outputs.bundle import discrete
 from pinnpoint.outputs.bundle.paths import paths
 from pinnpoint.solvers import choice
 from pinnpoint_verify.paths import Shapes, path_coercivity
@@ -64,6 +65,21 @@ def written(folder, dim=3, cells=2, poisson="0.3", degree=1):
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory):
     return written(tmp_path_factory.mktemp("paths"))
+
+
+def proved(folder):
+    """The half-width that the checker proves."""
+    (line,) = [line for line in verifier.verify(str(folder)) if "; claimed" in line]
+    return float(line.split("±")[1].split(";")[0])
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="no extended precision here")
+def test_a_state_is_a_pair_of_floats_since_a_small_bound_divides_its_residual(tmp_path, monkeypatch):
+    (tmp_path / "pair").mkdir()
+    (tmp_path / "float").mkdir()
+    pair = proved(written(tmp_path / "pair", cells=12))
+    monkeypatch.setattr(discrete, "_rest", lambda system, solver, state: np.zeros(len(state)))
+    assert pair < 0.7 * proved(written(tmp_path / "float", cells=12))
 
 
 class Kept(dict):

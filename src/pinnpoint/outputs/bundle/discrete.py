@@ -140,7 +140,10 @@ def linear(out: Writer, problem: Any, queries: Queries, evidence: Evidence) -> d
         out.array("witness/state", state.hi)
         out.array("witness/rest", state.lo)
     else:
-        out.array("witness/state", _solved(system, solver, evidence.corrected if state is None else state.hi))
+        solved = _solved(system, solver, evidence.corrected if state is None else state.hi)
+        out.array("witness/state", solved)
+        if B is None:  # a bound of coercivity by paths is small, and divides what rounding leaves of the residual
+            out.array("witness/rest", _rest(system, solver, solved))
     if green is None or green.dtype != np.float64 or green.shape != (len(queries), len(free)):
         green = answer(solver.solve_transposed, np.ascontiguousarray(queries.L[:, free].toarray().T)).T
     out.array("witness/green", green)
@@ -210,6 +213,13 @@ def _solved(system: LinearSystem, solver: Solver, state: Vector | None) -> Vecto
         if float(np.max(np.abs(step))) <= SMALL_STEP * float(np.max(np.abs(y))):
             break
     return space.vector_of(y)
+
+
+def _rest(system: LinearSystem, solver: Solver, state: Vector) -> Vector:
+    """What a state misses to the solution because it is rounded to floats: the second of a pair of floats."""
+    rest = np.zeros(len(state))
+    rest[system.space.free] = -answer(solver.solve, _plain_residual(system, state))
+    return rest
 
 
 def _require_room(system: LinearSystem, B: Any) -> None:
