@@ -569,7 +569,6 @@ class Query:
         self.both.r = np.array(self.both.r)
         self.both.r[g.part], self.off = both.r, self.off + total(up(off) * g.vol.top)
 
-    @np.errstate(over="ignore")
     def bound(self, norms: Any, goal: dict[str, Any], turned: Any = None) -> tuple[float, float]:
         """Centre and radius; `turned` gives bounds of B(e, ε) from those of a(e, ε) where the reaction is negative."""
         p, z = self.p, self.z

@@ -150,7 +150,8 @@ def continuous(
                 assert extended is not None
                 best = extended.bound(asked[i], goal)
             else:
-                best = asked[i].bound(norms, goal, turned)
+                with np.errstate(over="ignore"):  # what is too large is infinite, and proves nothing
+                    best = asked[i].bound(norms, goal, turned)
         if mesh.d == 1 and goal["kind"] == "point" and not goal["known"] and not varied:
             line = on_a_line(p, float(goal["at"][0]))
             line = line if spectrum is None else (line[0], float(up(spectrum.gain * line[1])))

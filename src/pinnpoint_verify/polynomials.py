@@ -16,7 +16,7 @@ import numpy as np
 from pinnpoint_verify.checker import UNIT, Ball, mix, up
 from pinnpoint_verify.reader import Array, larger, need
 
-MOST = {1: 16, 2: 12, 3: 8}
+MOST = {1: 16, 2: 12, 3: 10}
 """The largest degrees that are read."""
 PIECES = 200_000
 """Parts of cells at a time."""

@@ -325,7 +325,7 @@ def test_points_beside_a_bend_of_the_diffusion(d, monkeypatch):
     assert found.contains(truth).all()
     assert found.radius.max() < 1e-2
     if d == 2:  # a ball that knows nothing of the bend
-        monkeypatch.setattr(Surroundings, "box", lambda self, radius: [constant(v) for v in self.at])
+        monkeypatch.setattr(Surroundings, "box", lambda self, radius, pieces=1: [constant(v) for v in self.at])
         assert not pp.certify(p, p.space.U0, p.points(X)).contains(truth).all()
 
 

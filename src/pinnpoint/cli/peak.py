@@ -10,7 +10,7 @@ from pinnpoint.rounding.matrices import LOAD_AFTER, PRODUCTS
 from pinnpoint.solvers.choice import MODULES, Task, predicted
 from pinnpoint.transfer.slabs.enclosure import held_at_once
 
-PROGRAM, COMPILED = 0.12e9, 0.03e9
+PROGRAM, COMPILED = 0.10e9, 0.03e9
 """Bytes of the program with its libraries, and of compiled loops, which large cases load."""
 CELL = {1: (600.0, 600.0), 2: (640.0, 870.0), 3: (900.0, 1280.0)}
 """Bytes for each cell to make mesh and matrix, for scalars and for vectors."""
