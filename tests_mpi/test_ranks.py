@@ -287,10 +287,11 @@ def test_a_shortage_on_a_rank_is_told_in_one_line(tmp_path):
     case.write_text(SQUARE, encoding="utf-8")
     program.write_text(
         "import sys\n"
-        "from pinnpoint.cli import certify, main\n"
+        "from pinnpoint.cli import main\n"
+        "from pinnpoint.distributed import certify\n"
         "def short(*a, **k):\n"
         "    raise MemoryError\n"
-        "certify.together = short\n"
+        "certify.certify = short\n"
         "raise SystemExit(main.main(['certify', *sys.argv[1:]]))\n",
         encoding="utf-8",
     )
