@@ -32,33 +32,37 @@ ROOMS = " ".join(STOREYS.values()).split()
 BY_STRING = {"base/lazy.py", "__init__.py", "cli/dispatch.py", "models/runtimes/files.py"}
 """The table of public names, the one of commands, and modules that users name."""
 NAMED = (ast.Attribute, ast.Name)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LOOKED_AT = (ast.Import, ast.ImportFrom, ast.Call, *NAMED, *FUNCTIONS)
 INSIDE = (  # within `rounding` too there is an order
     "arithmetic doubles balls lanes slices sliced_dots compiled compiled_norms matrices bounds coercivity forms "
     "stability"
 ).split()
 
 
-def modules(package: str = "pinnpoint") -> dict[str, Path]:
+@cache
+def modules() -> dict[str, Path]:
     """Every module by its dotted name; a package is its __init__."""
-    found = {}
-    for path in sorted((SOURCE / package).rglob("*.py")):
+    by_name = {}
+    for path in sorted(ROOT.rglob("*.py")):
         parts = path.relative_to(SOURCE).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+        by_name[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return by_name
 
 
 @cache
-def tree_of(path: Path) -> ast.Module:
+def nodes_of(path: Path) -> list[ast.AST]:
+    """What a file holds: calls, names, imports and functions, of all that its tree has."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     if path.name == "__init__.py":  # a facade tells type checkers what it imports late; nothing else may look upward
         tree.body = [n for n in tree.body if not (isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING")]
-    return tree
+    return [node for node in ast.walk(tree) if isinstance(node, LOOKED_AT)]
 
 
 def imported(path: Path, known: dict[str, Path]) -> set[str]:
     """Modules that a file imports, at once, late, or for types alone."""
     found = set()
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.ImportFrom):
             assert not node.level, f"{path.name}: relative import"
             for alias in node.names:
@@ -69,6 +73,7 @@ def imported(path: Path, known: dict[str, Path]) -> set[str]:
     return {name for name in found if name.split(".")[0].startswith("pinnpoint")}
 
 
+@cache
 def graph() -> dict[str, set[str]]:
     known = modules()
     return {name: imported(path, known) - {name} for name, path in known.items()}
@@ -113,7 +118,7 @@ def test_no_module_imports_itself_by_way_of_others():
 
 def test_nobody_imports_by_string():
     for path in modules().values():
-        words = {n.attr if isinstance(n, ast.Attribute) else n.id for n in ast.walk(tree_of(path)) if type(n) in NAMED}
+        words = {n.attr if isinstance(n, ast.Attribute) else n.id for n in nodes_of(path) if type(n) in NAMED}
         called = words & {"import_module", "__import__", "run_module", "run_path"}
         assert not called or path.relative_to(ROOT).as_posix() in BY_STRING, f"{path.name}: {called}"
 
@@ -151,8 +156,7 @@ print("fine")
 
 def test_no_assert_guards_input_and_nothing_is_evaluated():
     for path in modules().values():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
+        for node in nodes_of(path):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 assert node.func.id not in ("eval", "exec", "compile", "__import__"), path
             if isinstance(node, ast.Import):
@@ -171,8 +175,8 @@ def functions() -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
     return [
         (name, node)
         for name, path in modules().items()
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in nodes_of(path)
+        if isinstance(node, FUNCTIONS)
     ]
 
 
@@ -180,7 +184,7 @@ def test_certificates_are_made_in_one_place():
     makers = {
         name
         for name, path in modules().items()
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Certificate"
     }
     assert makers == {"pinnpoint.certificates.assembly"}
@@ -212,7 +216,7 @@ def test_few_ask_an_object_what_it_is():
     asked = [
         name
         for name, path in modules().items()
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("hasattr", "getattr")
     ]
     assert len(asked) <= 60, asked
