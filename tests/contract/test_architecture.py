@@ -172,12 +172,7 @@ def test_every_public_name_exists_and_there_are_few():
 
 
 def functions() -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    return [
-        (name, node)
-        for name, path in modules().items()
-        for node in nodes_of(path)
-        if isinstance(node, FUNCTIONS)
-    ]
+    return [(name, node) for name, path in modules().items() for node in nodes_of(path) if isinstance(node, FUNCTIONS)]
 
 
 def test_certificates_are_made_in_one_place():

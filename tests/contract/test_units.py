@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from pinnpoint.base.units import label
 from pinnpoint.cli.main import main
+from pinnpoint.report.units import label
 
 BLOCK = """[units]
 length = "mm"

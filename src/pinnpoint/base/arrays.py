@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from pinnpoint.base.brief import WORD, clipped
-from pinnpoint.base.errors import InputError
+from pinnpoint.base.errors import InputError, PinnpointError
 
 LINE = 80
 """Characters of what a refusal repeats."""
@@ -307,3 +307,21 @@ def digest(*arrays: Any) -> str:
         found.update(f"{a.dtype.str}{a.shape}".encode())
         found.update(a.data.cast("B") if a.size else b"")
     return found.hexdigest()
+
+
+def asked(prediction: Any, X: Vector, name: str = "prediction") -> Vector:
+    """Values of a callable at points (N, d), which it gets as a copy of its own."""
+    try:
+        return floats(name, prediction(X.copy()))
+    except (PinnpointError, MemoryError):
+        raise
+    except Exception as error:  # whatever somebody's model does with points
+        said = next(iter(str(error).splitlines()), "")[:160]
+        if isinstance(error, TypeError) and "Tensor" in said:
+            raise InputError(
+                f"{name}: takes tensors, not arrays ({said}); wrap it as pinnpoint.models.torch_predictor(function)"
+            ) from error
+        raise InputError(
+            f"{name}: raised {type(error).__name__} ({said}) when asked at points {X.shape}; it must map points "
+            "(N, d), one row each, to as many values"
+        ) from error

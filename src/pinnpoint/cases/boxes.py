@@ -13,7 +13,6 @@ from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError, in_words
 from pinnpoint.base.files import PathLike
-from pinnpoint.base.units import SCALAR, Units, label
 from pinnpoint.boxes.box import Box
 from pinnpoint.boxes.equation import NAMES
 from pinnpoint.cases.goals import query_table, read_limit, read_units, require_different
@@ -24,6 +23,7 @@ from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.verb import TARGETS, certify
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.networks.files import load_network
+from pinnpoint.report.units import SCALAR, Units, label
 from pinnpoint.systems.limits import Limit
 from pinnpoint.systems.queries import Queries
 

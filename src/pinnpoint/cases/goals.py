@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from pinnpoint.base.errors import InputError
-from pinnpoint.base.units import Quantities
 from pinnpoint.cases.kinds import KINDS, LINEAR, NONLINEAR, Kind
 from pinnpoint.cases.kinds.base import GOALS
 from pinnpoint.cases.specs import CertificateSpec, QuerySpec
 from pinnpoint.cases.tables import Table, number
 from pinnpoint.certifiers.decided import UNTIL
+from pinnpoint.report.units import Quantities
 from pinnpoint.solvers.choice import NAMES
 from pinnpoint.systems.derived import DERIVED
 from pinnpoint.systems.goals import NORMAL

@@ -32,3 +32,8 @@ class Claim:
     def __post_init__(self) -> None:
         if self.status not in ("verified", "declared"):
             raise InputError(f"status: must be 'verified' or 'declared'; got {self.status!r}")
+
+
+def domain_words(curved: bool) -> str:
+    """Which domain a weak solution is on, for the claims of a certificate."""
+    return "the curved domain that its notes name" if curved else "the domain that the mesh covers"

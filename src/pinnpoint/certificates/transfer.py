@@ -11,7 +11,6 @@ import numpy as np
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
-from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.claims import Claim
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.rounding.arithmetic import up
@@ -88,12 +87,6 @@ class Route(ABC):
     @abstractmethod
     def bound(self, context: TransferContext) -> TransferBound:
         """The transfer's terms for these queries."""
-
-
-def require_transfer(transfer: Transfer | None) -> None:
-    """Refuse what is no transfer."""
-    if transfer is not None and not isinstance(transfer, Transfer):
-        raise InputError(f"transfer: must be a transfer such as pinnpoint.Comparison(...); got {transfer!r}")
 
 
 PRODUCTS = 1e-7

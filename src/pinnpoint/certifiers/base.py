@@ -16,7 +16,7 @@ from pinnpoint.certificates.assembly import Findings, assemble, total
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Claim
 from pinnpoint.certificates.evidence import Evidence
-from pinnpoint.certificates.transfer import Transfer, TransferContext, require_transfer
+from pinnpoint.certificates.transfer import Transfer, TransferContext
 from pinnpoint.certifiers.batches import observe_many
 from pinnpoint.certifiers.green import GreenVectors
 from pinnpoint.certifiers.ground import Ground, Observation, Outcome, own_values
@@ -93,13 +93,11 @@ class AbstractCertifier(Certifier):
     ) -> Certificate:
         self.ground.core.require_sound()
         seen = self.observe(U, load)
-        require_transfer(transfer)
         return self._assemble(seen, self._discrete(seen), self._own(U, seen, raw), transfer)
 
     def _certify_many(
         self, states: Vector, loads: Sequence[Any], raws: Sequence[Any], transfer: Transfer | None
     ) -> list[Certificate]:
-        require_transfer(transfer)
         self.ground.core.require_sound()
         seen = observe_many(self, states, loads)
         return [
@@ -166,9 +164,9 @@ class AbstractCertifier(Certifier):
         ground, core, stability = self.ground, self.ground.core, self.ground.proof.stability
         value, _ = seen.value.rounded()
         center, terms, counted = self._rounded(out)
+        bound = None if transfer is None else transfer.bound(self._context(seen, out))
         about = [Claim(f"discrete target: {core.system.target}"), *(Claim(note) for note in ground.queries.notes)]
         given = [Claim(note) for note in core.system.space.notes]
-        bound = None if transfer is None else transfer.bound(self._context(seen, out))
         length = ground.proof.form.norm(seen.r)
         findings = Findings(
             queries=ground.queries,

@@ -91,6 +91,7 @@ class Certifier(Prepared, ABC):
         accept, limit
             How wrong the prediction may be, and where the true value must lie; see `Certificate.judged`.
         """
+        _require_transfer(transfer)
         return self._certify(U, raw, transfer, load).judged(accept, limit)
 
     def certify_many(
@@ -104,6 +105,7 @@ class Certifier(Prepared, ABC):
         limit: Any = None,
     ) -> CertificateBatch:
         """Intervals for many states, shape (states, N), each with its own load where `loads` are given."""
+        _require_transfer(transfer)
         states = floats("U_batch", U_batch)
         if states.ndim != 2:
             raise InputError(f"U_batch: must have shape (states, {self.queries.L.shape[1]}); got {states.shape}")
@@ -125,6 +127,12 @@ class Certifier(Prepared, ABC):
     @abstractmethod
     def evidence(self, U: Vector) -> Evidence:
         """What fields, report and bundle may use of a state."""
+
+
+def _require_transfer(transfer: Transfer | None) -> None:
+    """Refuse what is no transfer."""
+    if transfer is not None and not isinstance(transfer, Transfer):
+        raise InputError(f"transfer: must be a transfer such as pinnpoint.Comparison(...); got {transfer!r}")
 
 
 def _of_each(name: str, given: ArrayLike | None, count: int) -> list[Any]:

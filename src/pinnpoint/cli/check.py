@@ -9,7 +9,6 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index
 from pinnpoint.base.errors import in_words
-from pinnpoint.base.units import Units, bracketed, label
 from pinnpoint.cases.read import has_box, read_case
 from pinnpoint.cases.study import arguments_of, build
 from pinnpoint.cli.boxes import check_box
@@ -24,6 +23,7 @@ from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.curves import curve_notes
 from pinnpoint.mesh.mesh import BOUNDARY, CELLS, Mesh
 from pinnpoint.mesh.quality import quality, unjoined_notes
+from pinnpoint.report.units import Units, bracketed, label
 from pinnpoint.rounding.coercivity import NEARLY, z_part
 from pinnpoint.solvers.choice import GB, MODULES, ROUGH_FROM, Choice, Task, asked_for, choose
 from pinnpoint.solvers.direct import DENSE_UP_TO

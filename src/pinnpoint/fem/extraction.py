@@ -11,8 +11,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Vector, floats
-from pinnpoint.base.asking import asked
+from pinnpoint.base.arrays import Vector, asked, floats
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certifiers.protocols import Extraction as Extraction

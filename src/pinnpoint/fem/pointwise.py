@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
-from pinnpoint.base.asking import asked
+from pinnpoint.base.arrays import Vector, asked
 from pinnpoint.base.errors import InputError
 from pinnpoint.models.runtimes.predictor import Predictor
 

@@ -12,16 +12,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pinnpoint.base.arrays import Vector
-from pinnpoint.base.errors import InputError
+from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.base.threads import begin
-from pinnpoint.base.units import labelled
 from pinnpoint.cases.specs import Case
-from pinnpoint.cases.study import Result, Study
+from pinnpoint.cases.study import Result, Study, provenance
 from pinnpoint.certificates.evidence import Evidence
-from pinnpoint.certificates.json import write_json
+from pinnpoint.certificates.json import identified, write_json
 from pinnpoint.certifiers.base import AbstractCertifier
 from pinnpoint.certifiers.exact import Exact
+from pinnpoint.certifiers.localized import LocalizedCertifier
 from pinnpoint.certifiers.protocols import Certifier, Problem
 from pinnpoint.fem.lifts.lifted import AbstractLifted
 from pinnpoint.fem.parabolic.asking import MovingQueries
@@ -32,9 +34,9 @@ from pinnpoint.outputs.bundle.document import Document
 from pinnpoint.outputs.bundle.files import Writer, foreign
 from pinnpoint.outputs.fields import BAND, Fields
 from pinnpoint.outputs.moments import drawn_times, require_moments_folder
-from pinnpoint.outputs.summary import summary, sweep
 from pinnpoint.outputs.tables import labels, write_csv
 from pinnpoint.report import Scene, View, write_report
+from pinnpoint.report.units import labelled
 
 FILES = ("certificate.json", "certificate.csv", "field.vtu", "bundle", "report.html")
 MOVING = ("field.pvd", "field")
@@ -44,6 +46,8 @@ MAPPED_FROM = 2**24
 """Bytes from which Green vectors are mapped from the bundle's file, which else would be a copy of them."""
 SAFE = hasattr(os, "posix_fallocate")
 """Whether room for a mapped file can be had beforehand."""
+SWEPT, RADII = 12, 41
+"""Local and tail parts are shown for so many queries at most, at so many radii."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,7 @@ class Draft:
         study, certificate = result.study, result.certificate
         if self._begun is None:
             self._begun = self._begin(study, result.certifier, certificate.evidence.indicators, certificate.band)
-        begun, data, kind = self._begun, summary(result), study.case.kind
+        begun, data, kind = self._begun, record(result), study.case.kind
         with ThreadPoolExecutor(1) as pool:  # hashing and writing leave Python's lock to the report
             bundle = pool.submit(self._write_bundle, result, data, begun.fields.result().evidence) if whole else None
             write_json(self.part / FILES[0], data)
@@ -197,6 +201,62 @@ class Draft:
             partial=True,
             begun=self._bundle,
         )
+
+
+def record(result: Result) -> dict[str, Any]:
+    """The content of certificate.json."""
+    study, certificate = result.study, result.certificate
+    case = study.case
+    known = ("extraction", "projection_mismatch", "matching_distance", "model")
+    made = {k: certificate.details[k] for k in known if k in certificate.details}
+    data = certificate.to_dict(
+        title=case.title,
+        units=case.units,
+        inputs=provenance(case),
+        problem={**case.to_dict()["problem"], "quadrature": study.problem.quadrature},
+        **({} if case.time is None else {"time": case.to_dict()["time"]}),
+        prediction={"source": case.prediction.source, **made},
+        **({"refinement": _refinement(result)} if result.history else {}),
+    )
+    narrowing = certificate.narrowing
+    for i, (row, query) in enumerate(zip(data["queries"], case.queries, strict=True)):
+        row["kind"] = query.kind
+        row |= {} if query.at is None else {"at": [float(x) for x in query.at]}
+        asked = {"component": query.component, "group": query.group, "ball": query.radius, "side": query.side}
+        asked |= {"spread": query.spread, "since": query.since}
+        asked["tolerance"] = _finite(study.limits[i])
+        row |= {key: value for key, value in asked.items() if value is not None}
+        if narrowing is not None:
+            row["narrowing"] = _finite(narrowing[i])
+    return identified(data)
+
+
+def _refinement(result: Result) -> dict[str, Any]:
+    """Unknowns and radii of every mesh on the way."""
+    steps = [{"dofs": s.dofs, "cells": s.cells, "radius": [_finite(r) for r in s.radius]} for s in result.history]
+    limits = [_finite(t) for t in result.study.limits]
+    until = {} if result.study.case.certificate.until is None else {"until": result.study.case.certificate.until}
+    return {"tolerance": limits, "steps": steps, "stopped": result.stopped, **until}
+
+
+def _finite(x: Any) -> float | None:
+    """As strict JSON has it."""
+    return float(x) if np.isfinite(x) else None
+
+
+def sweep(result: Result) -> dict[str, Any] | None:
+    """Local and tail parts over the radius of the ball, where the method is localized by distance."""
+    study, certifier = result.study, result.certifier
+    queries = study.queries
+    if not isinstance(certifier, LocalizedCertifier) or queries.points is None or len(queries) > SWEPT:
+        return None
+    rows = study.problem.system.row_points
+    reach = float(np.linalg.norm(np.ptp(rows, axis=0)))
+    try:
+        parts = certifier.sweep(study.problem.extract(study.prediction).U, np.linspace(0.0, reach, RADII))
+    except CertificationError:
+        return None
+    return {"radii": parts.radii, "local": parts.local, "tail": parts.tail, "radius": parts.radius}
 
 
 def document(case: Case, data: dict[str, Any]) -> Document:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.base.arrays import Vector
-from pinnpoint.base.units import bracketed, of_query
 from pinnpoint.cases.specs import Case
 from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.report.units import bracketed, of_query
 from pinnpoint.systems.derived import PRINCIPAL
 from pinnpoint.systems.limits import WORDS, Limit
 

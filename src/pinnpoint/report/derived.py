@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pinnpoint.base.units import bracketed
 from pinnpoint.report.answers import judgement
 from pinnpoint.report.charts import whisker
 from pinnpoint.report.markup import data as number
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.numbers import above, interval, near
+from pinnpoint.report.units import bracketed
 
 NOTE = (
     "By interval arithmetic over the components' intervals: as sure as the least sure of these, and wider than a proof "

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.units import bracketed, common, label, of_field, of_row
 from pinnpoint.report.charts import Line, Plot
 from pinnpoint.report.colours import MAPS
 from pinnpoint.report.markup import SERIES, clip, text
@@ -15,6 +14,7 @@ from pinnpoint.report.moments import moment_of, series_of
 from pinnpoint.report.numbers import above, near, short
 from pinnpoint.report.sections import urgency
 from pinnpoint.report.still import HEIGHT, WIDTH
+from pinnpoint.report.units import bracketed, common, label, of_field, of_row
 from pinnpoint.report.view import Field, View
 
 MOST_LINES = 8

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pinnpoint.base.errors import DependencyMissingError
-from pinnpoint.base.units import bracketed, common, own
 from pinnpoint.report.headline import stated, telling
+from pinnpoint.report.units import bracketed, common, own
 
 
 def draw(data: Mapping[str, Any], ax: Any = None) -> Any:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from pinnpoint.base.files import write_whole
-from pinnpoint.base.units import of_field
 from pinnpoint.report import figures
 from pinnpoint.report.answers import verdicts
 from pinnpoint.report.derived import NOTE as DERIVED
@@ -22,6 +21,7 @@ from pinnpoint.report.headline import judge
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.moments import moment_of
 from pinnpoint.report.sections import assumptions, intervals, notes, origin, recheck, section, widths
+from pinnpoint.report.units import of_field
 from pinnpoint.report.view import View
 
 MOST_PINS = 200

@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pinnpoint.base.units import bracketed, common, own
 from pinnpoint.report.answers import judgement
 from pinnpoint.report.charts import bar, whisker
 from pinnpoint.report.headline import an_error, decided, left_by_mesh, missed, off, stated, telling, truth
@@ -15,6 +14,7 @@ from pinnpoint.report.markup import data as number
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.numbers import above, below, interval, near, percent, short
 from pinnpoint.report.terms import TERMS, advise, label, shares
+from pinnpoint.report.units import bracketed, common, own
 
 MOST_BARS = 60
 """Widths are drawn for so many queries, those furthest from their tolerance."""

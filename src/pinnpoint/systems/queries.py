@@ -16,6 +16,7 @@ from pinnpoint.base.arrays import (
     Mask,
     Matrix,
     Vector,
+    asked,
     dimensions,
     distinct_names,
     frozen,
@@ -26,7 +27,6 @@ from pinnpoint.base.arrays import (
     set_fields,
     shown,
 )
-from pinnpoint.base.asking import asked
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.models.given import Prediction

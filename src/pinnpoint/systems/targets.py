@@ -23,8 +23,3 @@ ESTIMATED = (
     "mesh: about what the mesh leaves, |PDE's value - discrete value|; an estimate from quadratic elements, part of no "
     "interval and no guarantee"
 )
-
-
-def domain_words(curved: bool) -> str:
-    """Which domain a weak solution is on, for the claims of a certificate."""
-    return "the curved domain that its notes name" if curved else "the domain that the mesh covers"

@@ -1,4 +1,4 @@
-"""Quadratics on simplices in Bernstein form, and functions known to a proved error.
+"""Quadratics on simplices and on their children in Bernstein form, and functions known to a proved error.
 
 A quadratic on a simplex with barycentric coordinates λ_0 … λ_m is Σ β_jl B_jl over pairs j ≤ l, with B_jj = λ_j² and
 B_jl = 2 λ_j λ_l. The B_jl are nonnegative and add up to one, so |Σ β_jl B_jl| ≤ max |β_jl|. A linear function with
@@ -107,6 +107,47 @@ def linear_projection(m: int) -> Vector:
         against[k, p] += 2.0
     against /= (m + 1) * (m + 2) * (m + 3)
     return _frozen((m + 1.0) * ((m + 2.0) * against - against.sum(axis=0)))
+
+
+@cache
+def children(m: int) -> Vector:
+    """Barycentric coordinates of the vertices of the 2^m children of equal size, (children, m + 1, m + 1).
+
+    In 3D the order of vertices is Bey's, which keeps the children of children in three classes of similarity.
+    """
+    names = {
+        0: ["0"],
+        1: ["0 01", "01 1"],
+        2: ["0 01 02", "01 1 12", "02 12 2", "01 12 02"],
+        3: [
+            "0 01 02 03",
+            "01 1 12 13",
+            "02 12 2 23",
+            "03 13 23 3",
+            "01 02 03 13",
+            "01 02 12 13",
+            "02 03 13 23",
+            "02 12 13 23",
+        ],
+    }[m]
+    table = np.zeros((len(names), m + 1, m + 1))
+    for c, name in enumerate(names):
+        for v, vertex in enumerate(name.split()):
+            for k in vertex:
+                table[c, v, int(k)] += 1.0 / len(vertex)
+    return _frozen(table)
+
+
+@cache
+def restriction(m: int) -> Vector:
+    """From β of a quadratic to its β on each child, (children, pairs, pairs); dyadic, so exact."""
+    table = []
+    for child in children(m):
+        rows = [
+            [child[j][a] * child[q][b] + (a != b) * child[j][b] * child[q][a] for a, b in pairs(m)] for j, q in pairs(m)
+        ]
+        table.append(rows)
+    return _frozen(table)
 
 
 @dataclass(frozen=True, eq=False)

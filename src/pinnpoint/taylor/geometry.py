@@ -15,10 +15,9 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Mask, Vector
 from pinnpoint.rounding.arithmetic import TINY, UNIT, two_sum
-from pinnpoint.taylor.bernstein import pairs
+from pinnpoint.taylor.bernstein import children, pairs
 from pinnpoint.taylor.models import TaylorModel
 from pinnpoint.taylor.spaces import POINT, space
-from pinnpoint.taylor.tables import children
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pinnpoint.base.arrays import Index, Mask, Vector
-from pinnpoint.base.kernels import Meter
+from pinnpoint.taylor.meter import Meter
 
 _meter = Meter(Path(__file__).with_name("compiled.py"), load=0.3, make=2.4)
 CALL, PRODUCT = 5e-5, 4e-9

@@ -19,7 +19,7 @@ from pinnpoint.base.arrays import Index, Vector, floats, row_max, whole
 from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma
 from pinnpoint.taylor import kernels, opaque, tables
-from pinnpoint.taylor.bernstein import Density, gram, pairs
+from pinnpoint.taylor.bernstein import Density, gram, pairs, restriction
 from pinnpoint.taylor.geometry import Simplices, to_own_order, to_path_order
 from pinnpoint.taylor.inputs import (
     Blurred,
@@ -326,7 +326,7 @@ def gathered(m: int, finer: Rows) -> Rows:
     """What 2^m children each say about their parents."""
     count, n = 2**m, len(pairs(m))
     beta, high, error1, error2 = (r.reshape(-1, count, *r.shape[1:]) for r in finer)
-    R, S, G = tables.gathering(m), tables.restriction(m), gram(m)
+    R, S, G = tables.gathering(m), restriction(m), gram(m)
     flat, down = R.transpose(0, 2, 1).reshape(count * n, n), S.reshape(count * n, n).T
     rows = beta.reshape(-1, count * n)
     whole_beta = rows @ flat  # taylor.md, step 6d

@@ -15,7 +15,7 @@ from pinnpoint.base.arrays import Vector, floats, number, whole
 from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma
 from pinnpoint.taylor import opaque, tables
-from pinnpoint.taylor.bernstein import pairs, values
+from pinnpoint.taylor.bernstein import pairs, restriction, values
 from pinnpoint.taylor.geometry import Simplices, to_path_order
 from pinnpoint.taylor.inputs import Data, Enclosed, checked_order, checked_vertices, enclosed, fixed, function, models
 from pinnpoint.taylor.spaces import MANY
@@ -74,7 +74,7 @@ def supremum(
         if done.all():
             break
         left, count = np.flatnonzero(~done), 2**m
-        beta = np.einsum("cij,nj->nci", tables.restriction(m), beta[left]).reshape(len(left) * count, -1)
+        beta = np.einsum("cij,nj->nci", restriction(m), beta[left]).reshape(len(left) * count, -1)
         owner, before = np.repeat(owner[left], count), np.repeat(e[left], count)
         simplices = simplices[left].children()
     return upper, True

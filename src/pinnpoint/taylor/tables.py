@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.base.arrays import Vector
-from pinnpoint.taylor.bernstein import exact_gram, pairs
+from pinnpoint.taylor.bernstein import exact_gram, pairs, restriction
 from pinnpoint.taylor.spaces import space
 
 Row = list[Fraction]
@@ -120,47 +120,6 @@ def _product(b: dict[tuple[int, ...], Fraction], values: list[int]) -> dict[tupl
             raised = tuple(p + (j == k) for j, p in enumerate(index))
             out[raised] = out.get(raised, Fraction(0)) + Fraction(raised[k], sum(raised)) * v * value
     return out
-
-
-@cache
-def children(m: int) -> Vector:
-    """Barycentric coordinates of the vertices of the 2^m children of equal size, (children, m + 1, m + 1).
-
-    In 3D the order of vertices is Bey's, which keeps the children of children in three classes of similarity.
-    """
-    names = {
-        0: ["0"],
-        1: ["0 01", "01 1"],
-        2: ["0 01 02", "01 1 12", "02 12 2", "01 12 02"],
-        3: [
-            "0 01 02 03",
-            "01 1 12 13",
-            "02 12 2 23",
-            "03 13 23 3",
-            "01 02 03 13",
-            "01 02 12 13",
-            "02 03 13 23",
-            "02 12 13 23",
-        ],
-    }[m]
-    table = np.zeros((len(names), m + 1, m + 1))
-    for c, name in enumerate(names):
-        for v, vertex in enumerate(name.split()):
-            for k in vertex:
-                table[c, v, int(k)] += 1.0 / len(vertex)
-    return _frozen(table)
-
-
-@cache
-def restriction(m: int) -> Vector:
-    """From β of a quadratic to its β on each child, (children, pairs, pairs); dyadic, so exact."""
-    table = []
-    for child in children(m):
-        rows = [
-            [child[j][a] * child[q][b] + (a != b) * child[j][b] * child[q][a] for a, b in pairs(m)] for j, q in pairs(m)
-        ]
-        table.append(rows)
-    return _frozen(table)
 
 
 @cache

@@ -14,14 +14,13 @@ import scipy.sparse as sp
 from pinnpoint.base.arrays import Vector, attributes
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
-from pinnpoint.certificates.claims import Claim
+from pinnpoint.certificates.claims import Claim, domain_words
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.extremes import Extremes
 from pinnpoint.certificates.transfer import PRODUCTS, Route, TransferBound, TransferContext, with_reserve
 from pinnpoint.rounding.arithmetic import UNIT, require_round_to_nearest, up
 from pinnpoint.systems.goals import Everywhere, Maximum, Minimum
 from pinnpoint.systems.queries import Ball, Goal, Point, Queries
-from pinnpoint.systems.targets import domain_words
 from pinnpoint.taylor.bernstein import Density, pairs
 from pinnpoint.transfer.boundary.data_lift import DataLift
 from pinnpoint.transfer.boundary.gaps import flux_change, is_met

@@ -14,7 +14,7 @@ from flint import arb, arb_mat, fmpq
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import TOKEN, parse
 from pinnpoint.taylor import formulas, functions, kernels, models, opaque, remainders, simplices, suprema, tables
-from pinnpoint.taylor.bernstein import gram, pairs, values
+from pinnpoint.taylor.bernstein import children, gram, pairs, values
 from pinnpoint.taylor.declared import Declared
 from pinnpoint.taylor.geometry import Simplices, coordinates, orders, path_order
 from pinnpoint.taylor.inputs import ORDER
@@ -368,7 +368,7 @@ def test_midpoints_of_far_cells_are_not_trusted():
     V = 1e-6 * rng.uniform(-1.0, 1.0, (20, 3, 2)) + 1e4 * rng.uniform(0.5, 1.0, (20, 1, 2))
     fine = Simplices(V, np.zeros((20, 2))).children().children()
     assert 0.0 < fine.slack.max() < 1e-11
-    L = tables.children(2)
+    L = children(2)
     missed = 0
     for n in range(20):
         for a in range(4):

@@ -14,8 +14,7 @@ from scipy.spatial import Delaunay
 import pinnpoint as pp
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.mesh.quadrature import RULE_DEFECT, conical
-from pinnpoint.taylor.bernstein import gram, values
-from pinnpoint.taylor.tables import children
+from pinnpoint.taylor.bernstein import children, gram, values
 from pinnpoint.transfer.points import mollifier
 from pinnpoint.transfer.points.ball_cells import MeshCells
 from pinnpoint.transfer.points.distances import largest_ball

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from pinnpoint.base.brief import brief
-from pinnpoint.base.units import SCALAR, Quantities
 from pinnpoint.cases.tables import Table
 from pinnpoint.mesh.bent.shapes import Shape
 from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.report.units import SCALAR, Quantities
 
 LINEAR = ("exact", "norm", "inexact", "localized", "randomized")
 NONLINEAR = ("root", "stationary")

@@ -8,12 +8,12 @@ from typing import Any
 
 from pinnpoint import fem
 from pinnpoint.base.errors import InputError
-from pinnpoint.base.units import ELASTIC
 from pinnpoint.cases.kinds.base import ELASTIC_GOALS, Kind, ProblemSpec, Setting
 from pinnpoint.cases.kinds.conditions import read_conditions, word_used
 from pinnpoint.cases.tables import PerGroup, Table, Value, components, number
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.report.units import ELASTIC
 
 WORDS = {"dirichlet": "fixed", "neumann": "traction"}
 """Second names, those of `fem.Elasticity`."""

@@ -16,7 +16,7 @@ from pinnpoint.certificates.assembly import Findings, assemble, total
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Claim, Guarantee
 from pinnpoint.certificates.evidence import Evidence
-from pinnpoint.certificates.transfer import Transfer, TransferContext, require_transfer
+from pinnpoint.certificates.transfer import Transfer, TransferContext
 from pinnpoint.certifiers.continuous import ContinuousCertifier, NonlinearCertifier, require_own_load
 from pinnpoint.certifiers.ground import own_values
 from pinnpoint.certifiers.nonlinear.basepoint import BasePoint, ReducedQueries, VerifiedBall, base_point
@@ -110,7 +110,6 @@ class AbstractNonlinearCertifier(NonlinearCertifier):
     def _certify(
         self, U: ArrayLike, raw: ArrayLike | None, transfer: Transfer | None, load: ArrayLike | None
     ) -> Certificate:
-        require_transfer(transfer)
         require_own_load(load)
         space, queries = self.system.space, self.seen.queries
         if self.seen.rounding:

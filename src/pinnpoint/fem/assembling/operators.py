@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector, floats
-from pinnpoint.base.asking import asked
+from pinnpoint.base.arrays import Vector, asked, floats
 from pinnpoint.base.errors import InputError
 from pinnpoint.fem.assembling import assembly
 from pinnpoint.fem.assembling.elements import Nodes
@@ -42,10 +41,11 @@ def operator(
     if not is_opaque(diffusion):
         parts = diffusion_parts(diffusion, mesh)
         made = None if is_opaque(reaction) else coefficients(parts, b, reaction_parts(reaction, mesh))
-    bary, weights = rule(mesh.dim, min(order + FINER, max(order, HIGHEST[mesh.dim])))
     tables = parts is not None and isinstance(diffusion, Mapping) and any(isinstance(a, tuple) for a in parts.values)
-    needed = b is not None or (parts is not None and (parts.varies or tables))
-    X = at_points(mesh.points[mesh.cells], bary) if needed else np.zeros((0, 0, mesh.dim))
+    seen = parts is not None and (parts.varies or tables)
+    if b is not None or seen:
+        bary, weights = rule(mesh.dim, min(order + FINER, max(order, HIGHEST[mesh.dim])))
+        X = at_points(mesh.points[mesh.cells], bary)
     if parts is not None and (parts.varies or tables):
         A = parts.at(X, mesh)
         require_positive(A, X)

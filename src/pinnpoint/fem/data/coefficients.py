@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Vector, frozen, number, plain, vector
-from pinnpoint.base.asking import asked
+from pinnpoint.base.arrays import Vector, asked, frozen, number, plain, vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import Expression, parse

@@ -10,9 +10,9 @@ from pinnpoint.mesh.bent.faces import along_edges, between_edges
 from pinnpoint.mesh.bent.maps import Bends
 from pinnpoint.mesh.location import boundary_distance
 from pinnpoint.rounding.arithmetic import UNIT, up
+from pinnpoint.taylor.bernstein import children
 from pinnpoint.taylor.geometry import Simplices, coordinates
 from pinnpoint.taylor.models import constant
-from pinnpoint.taylor.tables import children
 
 STEPS = 20
 """Of Newton's method."""

@@ -22,10 +22,10 @@ from pinnpoint.mesh.bent.shapes import Shape
 from pinnpoint.mesh.facets import edge_table
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.rounding.arithmetic import UNIT
+from pinnpoint.taylor.bernstein import children
 from pinnpoint.taylor.jets import jet_of
 from pinnpoint.taylor.models import TaylorModel, constant, settled
 from pinnpoint.taylor.spaces import space
-from pinnpoint.taylor.tables import children
 
 ORDER = 8
 STEPS = 8

@@ -14,12 +14,11 @@ import scipy.sparse as sp
 from pinnpoint.base.arrays import Index, Vector, attributes
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
-from pinnpoint.certificates.claims import Claim
+from pinnpoint.certificates.claims import Claim, domain_words
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.transfer import PRODUCTS, Route, TransferBound, TransferContext, with_reserve
 from pinnpoint.rounding.arithmetic import UNIT, at_most, norm_up, require_round_to_nearest, up
 from pinnpoint.systems.queries import Queries
-from pinnpoint.systems.targets import domain_words
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.elastic.equilibrium import Equilibrium
 from pinnpoint.transfer.elastic.functional import Functional

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
-from pinnpoint.base.kernels import Meter
 from pinnpoint.rounding.arithmetic import TINY, gamma, sum_up, up
 from pinnpoint.taylor.bernstein import Density, from_linear, pairs
+from pinnpoint.taylor.meter import Meter
 from pinnpoint.transfer.energy.cells import COUNT, mean_product
 from pinnpoint.transfer.energy.geometry import Shapes
 from pinnpoint.transfer.flux.patches import first_moments

@@ -8,13 +8,12 @@ import numpy as np
 
 from pinnpoint.certificates.assembly import Findings, assemble
 from pinnpoint.certificates.certificate import Certificate
-from pinnpoint.certificates.claims import Claim
+from pinnpoint.certificates.claims import Claim, domain_words
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.settled import settled
 from pinnpoint.certificates.transfer import TransferBound
 from pinnpoint.rounding.arithmetic import require_round_to_nearest
 from pinnpoint.systems.queries import Queries
-from pinnpoint.systems.targets import domain_words
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.taylor.simplices import density

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
-from pinnpoint.base.kernels import Meter
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.taylor.bernstein import pairs
+from pinnpoint.taylor.meter import Meter
 from pinnpoint.transfer.flux.equilibration_plane import solve_fans
 from pinnpoint.transfer.flux.fans_lowest import LowestFans
 from pinnpoint.transfer.flux.patches import FREE, PRESCRIBED, Ingredients, parts, shares, to_nodal

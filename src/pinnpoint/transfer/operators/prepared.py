@@ -12,11 +12,11 @@ import numpy as np
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.base.kernels import compiler
 from pinnpoint.rounding.arithmetic import UNIT, down, gamma, sum_up, up
 from pinnpoint.systems.goals import Ball, Block, Cells, Goal, Patch, Point
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.taylor.inputs import fixed
+from pinnpoint.taylor.meter import compiler
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.energy.anchors import DIRICHLET
 from pinnpoint.transfer.goals import Functional, Groups, ball_as_it_is, functional

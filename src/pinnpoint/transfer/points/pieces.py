@@ -38,7 +38,7 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector, attributes, products, row_max, squared
 from pinnpoint.rounding.arithmetic import UNIT, gamma, up
-from pinnpoint.taylor.tables import children
+from pinnpoint.taylor.bernstein import children
 from pinnpoint.transfer.points.profiles import Profile
 
 MOST_LEVELS = 45

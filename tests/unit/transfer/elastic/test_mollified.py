@@ -11,8 +11,7 @@ import pytest
 
 from pinnpoint.base.errors import CertificationError
 from pinnpoint.mesh.quadrature import conical
-from pinnpoint.taylor.bernstein import values
-from pinnpoint.taylor.tables import children
+from pinnpoint.taylor.bernstein import children, values
 from pinnpoint.transfer.elastic.kelvin import kelvin_of
 from pinnpoint.transfer.elastic.mollified import bump_of, mollified
 from pinnpoint.transfer.points.mollifier import density

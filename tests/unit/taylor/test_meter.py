@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from pinnpoint.base import kernels
-from pinnpoint.base.kernels import NUMBA, Meter
+from pinnpoint.taylor.meter import NUMBA, Meter
 
 
 @pytest.fixture
