@@ -8,15 +8,15 @@ import sys
 
 import pytest
 
-from pinnpoint.base import kernels
+from pinnpoint.taylor import meter as metered
 from pinnpoint.taylor.meter import NUMBA, Meter
 
 
 @pytest.fixture
 def source(tmp_path, monkeypatch):
     """A module that numba can be told to have compiled."""
-    monkeypatch.setattr(kernels, "find_spec", lambda name: name)
-    monkeypatch.setitem(sys.modules, "numba", kernels)
+    monkeypatch.setattr(metered, "find_spec", lambda name: name)
+    monkeypatch.setitem(sys.modules, "numba", metered)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     path = tmp_path / "room" / "loops.py"
@@ -52,7 +52,7 @@ def test_what_is_kept_is_loaded_sooner(source, where, tmp_path, caplog):
     assert meter.worth(0.2)
     assert not caplog.records
     os.utime(made, (1.0, 1.0))  # older than the source: to be compiled again
-    kernels.kept.cache_clear()
+    metered.kept.cache_clear()
     assert not Meter(source, load=0.5, make=8.0).worth(1.0)
 
 
@@ -65,7 +65,7 @@ def test_to_import_numba_counts(source, monkeypatch):
 
 
 def test_without_numba_nothing_is_compiled(source, monkeypatch):
-    monkeypatch.setattr(kernels, "find_spec", lambda name: None)
+    monkeypatch.setattr(metered, "find_spec", lambda name: None)
     assert not Meter(source, load=0.5, make=8.0).worth(1e9)
 
 

@@ -41,11 +41,10 @@ def operator(
     if not is_opaque(diffusion):
         parts = diffusion_parts(diffusion, mesh)
         made = None if is_opaque(reaction) else coefficients(parts, b, reaction_parts(reaction, mesh))
+    bary, weights = rule(mesh.dim, min(order + FINER, max(order, HIGHEST[mesh.dim])))
     tables = parts is not None and isinstance(diffusion, Mapping) and any(isinstance(a, tuple) for a in parts.values)
-    seen = parts is not None and (parts.varies or tables)
-    if b is not None or seen:
-        bary, weights = rule(mesh.dim, min(order + FINER, max(order, HIGHEST[mesh.dim])))
-        X = at_points(mesh.points[mesh.cells], bary)
+    needed = b is not None or (parts is not None and (parts.varies or tables))
+    X = at_points(mesh.points[mesh.cells], bary) if needed else np.zeros((0, 0, mesh.dim))
     if parts is not None and (parts.varies or tables):
         A = parts.at(X, mesh)
         require_positive(A, X)
