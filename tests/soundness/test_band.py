@@ -67,9 +67,9 @@ def manufactured(seed):
 
 
 @pytest.mark.slow
-def test_sixty_random_problems_are_never_missed():
+def test_twenty_random_problems_are_never_missed():
     worst = 0.0
-    for seed in range(60):
+    for seed in range(20):
         problem, exact = manufactured(seed)
         wrong, share = missed(solved(problem), exact)
         assert wrong == 0, seed

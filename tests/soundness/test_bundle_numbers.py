@@ -5,16 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
 
 from pinnpoint_verify import checker, enclosures
 from pinnpoint_verify.reader import larger, smaller
 from pinnpoint_verify.rules import exactness
-from tests.soundness.test_bundle_property import FINE, made  # noqa: F401
-from tests.support.forged import Forger
-from tests.support.forging import checked, false_claims, forge, is_told, oddly
-
-QUICK = 4
 
 
 def test_the_larger_and_the_smaller_keep_what_is_no_number():
@@ -61,21 +55,3 @@ class _Still:
 
     def load_on(self, nodal):
         return checker.Ball(0.0), 0.0
-
-
-def test_a_reaction_below_all_sizes_is_refused(made, tmp_path):  # noqa: F811
-    """c = 10⁻³²⁰ holds a mean by 1/c, which is no float: it counted as 10³⁰⁰ before."""
-    bundle, _, _ = made("diffusion in a plane, point, exact, continuous")
-    forged = Forger(bundle, tmp_path / "f").array("continuous/reaction", lambda a: a + 1e-320).seal()
-    good, said, _ = checked(forged)
-    assert not good
-    assert "too small to be told from none" in said
-
-
-@pytest.mark.parametrize("name", FINE)
-def test_odd_numbers_and_shapes_are_refused_or_true_or_told(name, made, tmp_path):  # noqa: F811
-    bundle, honest, known = made(name)
-    for seed in range(QUICK):
-        found = forge(bundle, tmp_path / "f", 10_000 * (1 + list(FINE).index(name)) + seed, oddly)
-        if found is not None and found.verified:
-            assert not false_claims(found, known) or is_told(found, honest), found.what

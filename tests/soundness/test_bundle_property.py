@@ -11,7 +11,8 @@ from functools import cache
 
 import pytest
 
-from tests.support.forging import checked, false_claims, forge, is_told
+from tests.support.forged import Forger
+from tests.support.forging import changed, checked, false_claims, forge, is_told, oddly
 from tests.support.kinds import kinds, plane, solid
 
 KINDS = kinds()
@@ -44,8 +45,8 @@ FINE = {
     "a box in time, point, box, ": None,
 }
 """Kinds that are forged, with a finer problem whose narrower intervals hold the truth, where there is one."""
-QUICK = 3
-"""Forgeries of each kind here."""
+QUICK, ODD = 3, 4
+"""Forgeries of each kind here: of numbers and texts, and odd numbers and shapes."""
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +84,17 @@ def test_honest_intervals_meet_the_finer_ones(made):
 @pytest.mark.parametrize("name", FINE)
 def test_what_is_changed_is_refused_or_true_or_told(name, made, tmp_path):
     bundle, honest, known = made(name)
-    for seed in range(QUICK):
-        found = forge(bundle, tmp_path / "f", 10_000 * (1 + list(FINE).index(name)) + seed)
+    first = 10_000 * (1 + list(FINE).index(name))
+    for seed, change in [*((k, changed) for k in range(QUICK)), *((k, oddly) for k in range(ODD))]:
+        found = forge(bundle, tmp_path / "f", first + seed, change)
         if found is not None and found.verified:
             assert not false_claims(found, known) or is_told(found, honest), found.what
+
+
+def test_a_reaction_below_all_sizes_is_refused(made, tmp_path):
+    """c = 10⁻³²⁰ holds a mean by 1/c, which is no float: it counted as 10³⁰⁰ before."""
+    bundle, _, _ = made("diffusion in a plane, point, exact, continuous")
+    forged = Forger(bundle, tmp_path / "f").array("continuous/reaction", lambda a: a + 1e-320).seal()
+    good, said, _ = checked(forged)
+    assert not good
+    assert "too small to be told from none" in said

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import pinnpoint as pp
 from tests.support import gallery
 
-SEEDS = range(8)
+SEEDS = range(3)
 METHODS = {
     "exact": pp.Exact(),
     "refined": pp.Exact(refine=True),
@@ -72,7 +72,7 @@ def cases():
 
 @pytest.mark.parametrize(("kind", "weight", "space_kind"), list(cases()))
 def test_against_dense_solves(kind, weight, space_kind):
-    """8 seeds × 27 combinations = 216 systems, each under every method."""
+    """3 seeds × 27 combinations = 81 systems, each under every method."""
     for seed in SEEDS:
         rng = np.random.default_rng([seed, len(kind), len(weight), len(space_kind)])
         system, Ah, bh, W = build(rng, kind, weight, space_kind)
