@@ -81,15 +81,15 @@ def _scalar(part: Part, spec: ScalarSpec, quadrature: int | None) -> Local:
     mesh, nodes = part.mesh, part.nodes
     order = ORDER[nodes.degree] if quadrature is None else quadrature
     K = averaged(spec.diffusion, mesh, order)
-    points = rule(mesh.dim, max(order, 2))
-    _, c = _reaction(spec.reaction, mesh, points[0])
+    finer = max(order, 2)
+    _, c = _reaction(spec.reaction, mesh, finer)
     where = assembly.pattern(nodes)
     if c is not None and nodes.degree == 2:
         raise InputError("problem.reaction: over several processes quadratic elements need 0; use degree = 1")
     local = assembly.stiffness(nodes, K, steady=True)
     stiffness = None if c is None else assembly.scalar_matrix(local, where)
     if c is not None:
-        local = local + assembly.mass(nodes, c, *points)
+        local = local + assembly.mass(nodes, c, *rule(mesh.dim, finer))
     A = assembly.scalar_matrix(local, where)
     steady = nodes.degree == 2
     b = assembly.load(nodes, function("source", spec.source), order, steady=steady)

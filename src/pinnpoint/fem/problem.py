@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from pinnpoint.base.arrays import Limits, Vector, digest
@@ -77,6 +78,11 @@ class FiniteElements(Problem):
         """What intervals of the PDE's own solution are of."""
         return DOMAINS[self.mesh.dim]
 
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of the mesh and the data, whatever is asked."""
+        return (*unjoined_notes(self.mesh), *self.curve_notes(), *self.mesh.remarks, *self.given.get("notes", ()))
+
     def curve_notes(self) -> tuple[str, ...]:
         """What looks curved and is not."""
         return curve_notes(self.mesh)
@@ -89,7 +95,7 @@ class FiniteElements(Problem):
         self, certificate: Certificate, queries: Queries, U: Vector, certifier: Certifier, *, own: bool
     ) -> Certificate:
         """The same intervals with what they are of, notes on its mesh, and an estimate of the mesh's part."""
-        notes = (*unjoined_notes(self.mesh), *self.curve_notes(), *self.mesh.remarks, *self.given.get("notes", ()))
+        notes = self.notes
         if certificate.target == "continuous":
             of = self.domain if own else TRANSFERRED
             return replace(certificate, interval_of=of, notes=(*notes, *certificate.evidence.remarks))

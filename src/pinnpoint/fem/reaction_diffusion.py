@@ -220,8 +220,8 @@ class ReactionDiffusion(ScalarQueries):
             dofs, values = loops.held(dofs, values)
         diffusion, convection = parsed(diffusion, "diffusion"), parsed(convection, "convection")
         made, K, local = operator(nodes, diffusion, convection, reaction, order)
-        points = rule(mesh.dim, max(order, 2 * nodes.degree))
-        by_cell, c = _reaction(reaction, mesh, points[0])
+        finer = max(order, 2 * nodes.degree)
+        by_cell, c = _reaction(reaction, mesh, finer)
         held_by = sides is not None and sides.holds(nodes, order)
         if not (fixed or floating or held_by) and (c is None or not np.any(c)):
             raise InputError(
@@ -229,7 +229,7 @@ class ReactionDiffusion(ScalarQueries):
                 "some group, or give a reaction > 0, or a Robin group a coefficient > 0"
             )
         if c is not None:
-            local = local + assembly.mass(nodes, c, *points)
+            local = local + assembly.mass(nodes, c, *rule(mesh.dim, finer))
         where = assembly.pattern(nodes)
         A, b = assembly.scalar_matrix(local, where), _load(nodes, source, neumann, order)
         if sides is not None:
@@ -726,24 +726,24 @@ def _by_cell(given: Any) -> bool:
     return isinstance(given, np.ndarray) and given.ndim in (1, 3)
 
 
-def require_nonnegative(given: Any, mesh: Mesh, bary: Vector) -> None:
+def require_nonnegative(given: Any, mesh: Mesh, order: int) -> None:
     """Refuse a reaction by formulas that is negative at some point of a rule, with the place and the number."""
-    by_cell, c = _reaction(given, mesh, bary)
+    by_cell, c = _reaction(given, mesh, order)
     if by_cell is None and c is not None and float(c.min()) < 0.0:
-        X = at_points(mesh.points[mesh.cells], bary)
+        X = at_points(mesh.points[mesh.cells], rule(mesh.dim, order)[0])
         cell, q = np.unravel_index(int(np.argmin(c)), c.shape)
         raise InputError(f"reaction: must be ≥ 0; it is {float(c.min()):.3e} at {X[cell, q].tolist()}")
 
 
-def _reaction(given: Any, mesh: Mesh, bary: Vector) -> tuple[Vector | None, Vector | None]:
-    """The reaction per cell where it is constant on cells, and at quadrature points (C, Q); None where it is zero."""
+def _reaction(given: Any, mesh: Mesh, order: int) -> tuple[Vector | None, Vector | None]:
+    """The reaction per cell where it is constant on cells, and at a rule's points (C, Q); None where it is zero."""
     constant = given.constant if isinstance(given, Expression) else None
     by_group = isinstance(given, Mapping) and any(callable(v) for v in given.values())
     if constant is not None or not (callable(given) or by_group):
         by_cell = per_cell("reaction", given if constant is None else constant, mesh)
         if not by_cell.any():
             return None, None
-        return by_cell, np.repeat(by_cell[:, None], len(bary), axis=1)
-    X = at_points(mesh.points[mesh.cells], bary)
+        return by_cell, np.repeat(by_cell[:, None], len(rule(mesh.dim, order)[1]), axis=1)
+    X = at_points(mesh.points[mesh.cells], rule(mesh.dim, order)[0])
     c = reaction_parts(given, mesh).at(X, mesh)
     return None, c

@@ -128,19 +128,6 @@ class JoinedRows:
 
 
 @dataclass(frozen=True, eq=False)
-class CombinedRows:
-    """Sums of other rows, each times a sparse matrix."""
-
-    parts: tuple[tuple[Any, Callable[[Any], Any]], ...]
-
-    __repr__ = brief
-
-    def __call__(self, nodes: Any) -> Any:
-        """The rows on these nodes."""
-        return sum(scale @ sp.csr_array(part(nodes)) for scale, part in self.parts)
-
-
-@dataclass(frozen=True, eq=False)
 class Apart:
     """Nodes that are one of a problem's and two of a prediction's, as on the two sides of a periodic pair.
 

@@ -14,7 +14,7 @@ from pinnpoint.mesh.topology import Topology
 from pinnpoint.taylor.bernstein import pairs, values
 from pinnpoint.taylor.inputs import ORDER
 from pinnpoint.transfer.everywhere.box_weight import box_weight
-from pinnpoint.transfer.everywhere.constants import POWERS, density_constant, flux_constant, height_constant
+from pinnpoint.transfer.everywhere.constants import POWERS, density_constant, flux_constant
 from pinnpoint.transfer.everywhere.level_sets import interpolated
 from pinnpoint.transfer.everywhere.powers import powers
 from pinnpoint.transfer.everywhere.setting import peak_constant
@@ -32,7 +32,6 @@ def test_radial_sources_attain_the_constants_of_densities(n, R):
     square = quad(lambda t: kernel(t**3 * V) ** 2 * 3.0 * t * t * V, 0.0, 1.0)[0]
     attained = square / C**2 / math.sqrt(square)  # e(0) for ϱ* = kernel, against its norm
     assert attained * (1.0 - 1e-9) <= density_constant(n, V) <= attained * (1.0 + 1e-8)
-    assert R * R / (2 * n) <= height_constant(n, V) <= R * R / (2 * n) * (1.0 + 1e-12)  # e = (R² − r²)/(2n), ϱ = 1
 
 
 @pytest.mark.parametrize(("n", "p"), [(n, p) for n in POWERS for p in POWERS[n]])

@@ -41,11 +41,11 @@ def operator(
     if not is_opaque(diffusion):
         parts = diffusion_parts(diffusion, mesh)
         made = None if is_opaque(reaction) else coefficients(parts, b, reaction_parts(reaction, mesh))
-    bary, weights = rule(mesh.dim, min(order + FINER, max(order, HIGHEST[mesh.dim])))
+    finer = min(order + FINER, max(order, HIGHEST[mesh.dim]))
     tables = parts is not None and isinstance(diffusion, Mapping) and any(isinstance(a, tuple) for a in parts.values)
-    needed = b is not None or (parts is not None and (parts.varies or tables))
-    X = at_points(mesh.points[mesh.cells], bary) if needed else np.zeros((0, 0, mesh.dim))
     if parts is not None and (parts.varies or tables):
+        bary, weights = rule(mesh.dim, finer)
+        X = at_points(mesh.points[mesh.cells], bary)
         A = parts.at(X, mesh)
         require_positive(A, X)
         K = np.einsum("q,cq...->c...", weights, A) if parts.varies else A[:, 0]
@@ -55,7 +55,8 @@ def operator(
         K = averaged(diffusion, mesh, order)
         local = assembly.stiffness(nodes, K)
     if b is not None:
-        local = local + drift(nodes, b.at(X, mesh), bary, weights)
+        bary, weights = rule(mesh.dim, finer)
+        local = local + drift(nodes, b.at(at_points(mesh.points[mesh.cells], bary), mesh), bary, weights)
     return made, K, local
 
 

@@ -52,7 +52,6 @@ from pinnpoint.fem.parabolic.sides import held_values
 from pinnpoint.fem.parabolic.storage import require_blocks, require_states, room_for
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion, require_nonnegative
 from pinnpoint.mesh.mesh import Mesh
-from pinnpoint.mesh.quadrature import rule
 from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.mesh.refine import Refiner
 from pinnpoint.models.given import Prediction
@@ -160,7 +159,7 @@ class Parabolic(MovingQueries):
             floating=True,
         )
         if convection is None:
-            require_nonnegative(stationary.given["reaction"], mesh, rule(mesh.dim, stationary.quadrature)[0])
+            require_nonnegative(stationary.given["reaction"], mesh, stationary.quadrature)
         where = assembly.pattern(stationary.nodes)
         M = assembly.scalar_matrix(assembly.mass(stationary.nodes, None, np.zeros(0), np.zeros(0)), where)
         frozen(M.data, M.indices, M.indptr)

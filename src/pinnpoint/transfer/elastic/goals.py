@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -232,8 +232,3 @@ def _compliance(solid: Solid, name: str) -> Functional:
             "reactions and for averages over the loaded groups instead"
         )
     return Functional(solid.load, own=True, proved=solid.load.proved)
-
-
-def needs_exact_data(goals: Sequence[Functional]) -> bool:
-    """Whether a query is about a reaction, for which displacements must be met exactly."""
-    return any(J.lift is not None for J in goals)

@@ -24,7 +24,7 @@ from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import CertificationError
 from pinnpoint.base.threads import on_all_cores
 from pinnpoint.mesh.topology import Topology
-from pinnpoint.rounding.arithmetic import UNIT, at_most, down, gamma, sum_up, up
+from pinnpoint.rounding.arithmetic import UNIT, at_most, gamma, sum_up, up
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.boundary.facets import FacetLoad, left_over
 from pinnpoint.transfer.boundary.robin import Gaps, held
@@ -497,8 +497,3 @@ class Estimator:
         with np.errstate(divide="ignore", over="ignore"):
             two = np.where(c > 0.0, q**2 + o**2 / np.where(c > 0.0, c, 1.0), np.inf)  # continuous.md, step 2b
         return np.asarray(np.minimum(one, two))
-
-
-def payne_weinberger(diameter: Vector, kappa: Vector) -> Vector:
-    """h_K / (π √κ): ‖w − mean w‖_K ≤ h_K/π ‖∇w‖_K on convex cells (Payne–Weinberger; Bebendorf in any dimension)."""
-    return np.asarray(up(diameter / (PI_DOWN * down(np.sqrt(kappa), 2)), 4))  # continuous.md, step 2a

@@ -36,12 +36,6 @@ def density_constant(n: int, volume: float) -> float:
     return float(up(norm / (C * C), ROUNDINGS))
 
 
-def height_constant(n: int, volume: float) -> float:
-    """The largest ‖e‖_∞/‖ϱ‖_∞: R²/(2n)."""
-    C = isoperimetric(n)
-    return float(up(n * volume ** (2.0 / n) / (2.0 * C * C), ROUNDINGS))  # everywhere.md, step 1f
-
-
 def flux_constant(n: int, p: float, volume: float) -> float:
     """The largest ‖e‖_∞/‖δ‖_p for −Δe = −∇·δ."""
     C = isoperimetric(n)
