@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint_verify.boxes import MOST, ROUNDS, WORK, Part, Prediction
+from pinnpoint_verify.boxes import MOST, ROUNDS, WORK, Part, Prediction, left_inside, value_at
 from pinnpoint_verify.checker import UNIT, Ball, up
 from pinnpoint_verify.fields import plain
 from pinnpoint_verify.heat import Axis
-from pinnpoint_verify.model_jets import Jet, coordinates, formula, jets
+from pinnpoint_verify.model_jets import Jet, formula, jets
 from pinnpoint_verify.models import Model
 from pinnpoint_verify.reader import Array, Bundle, larger, need, smaller
 from pinnpoint_verify.rows import is_number, near, numbers_agree, same, verdict_agrees
@@ -71,16 +71,8 @@ class Box:
 
     def residual(self, u: Prediction, M: list[Model]) -> Model:
         """What is left inside, f − u_t + ∇·(κ∇u) − b·∇u − c u."""
-        X = jets(M, self.d)
-        J, said = u(X), self.said
-        left = self.data(said["source"], X)  # box.md, step 1a
-        parts = [(J.g[self.d], -1.0), (J.v, -float(self.c))]
-        parts += [(J.h[i], float(k)) for i, k in enumerate(said["diffusion"])]
-        parts += [(J.g[i], -float(b)) for i, b in enumerate(said["convection"])]
-        for model, factor in parts:
-            if model is not None and factor:
-                left = left + model.scaled(Ball(factor))
-        return left
+        said = self.said
+        return left_inside(u, said["source"], said["diffusion"], said["convection"], float(self.c), M)
 
     def start(self, u: Prediction, M: list[Model]) -> Model:
         """u₀ − u_θ at the start."""
@@ -107,15 +99,6 @@ class Box:
             made: Any = lambda M, i=i, upper=upper: self.face(u, i, upper, M)  # noqa: E731
             found.append(Part(made, rest, axes, (axes[i], upper), (i, upper), True, time, c, block=block))
         return found
-
-    def value(self, u: Prediction, at: Array, time: float) -> Ball:
-        """The prediction at a point."""
-        fixed = dict(enumerate([*map(float, at), float(time)]))
-        M = coordinates(
-            np.zeros((1, 0)), np.zeros((1, 0)), np.zeros(self.d + 1), np.ones(self.d + 1), fixed, self.d + 1, 0
-        )
-        found = u([Jet(m, [None] * (self.d + 1), [None] * self.d) for m in M]).v
-        return Ball(found.C[0, 0], up(found.e[0]))
 
 
 def enclosed(parts: list[Part], u: Ball, lower: float, upper: float) -> tuple[float, float]:
@@ -193,7 +176,7 @@ def verify_box(bundle: Bundle, certificate: Row, case: Row, proof: Row) -> list[
     for row, query in zip(certificate["queries"], case["queries"], strict=True):
         asks(row, query, box, proof)
         at, time = np.array(row["at"], dtype=float), float(row["time"])
-        own = box.value(u, at, time)
+        own = value_at(u, at, time)
         fits = near(row["value"], float(own.m), 1e-12, 4.0 * float(own.r)) and same(row["raw"], row["value"])
         need(fits, f"{row['name']!r}: its value is not the prediction's own, {float(own.m)!r}")
         c, r = enclosed(box.parts(u, at, time), own, row["lower"], row["upper"])

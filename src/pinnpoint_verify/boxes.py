@@ -16,7 +16,7 @@ import numpy as np
 
 from pinnpoint_verify.checker import UNIT, Ball, gamma, up
 from pinnpoint_verify.heat import Axis, Instant, Side, TimeRule
-from pinnpoint_verify.model_jets import Jet, coordinates, formula
+from pinnpoint_verify.model_jets import Jet, coordinates, formula, jets
 from pinnpoint_verify.models import Model, flat, space
 from pinnpoint_verify.network_models import weighed
 from pinnpoint_verify.reader import Array, Bundle, larger, need
@@ -72,6 +72,29 @@ class Prediction:
         for x in X if self.said["box"] else ():
             u = x * (one + -x) * u
         return u
+
+
+def left_inside(u: Prediction, f: Any, kappa: list[float], b: list[float], c: float, M: list[Model]) -> Model:
+    """F − u_t + ∇·(κ∇u) − b·∇u − c u from models of the coordinates, time last."""
+    d = len(kappa)
+    X = jets(M, d)
+    J = u(X)
+    left = formula(f, X, u.names).v  # box.md, step 1a
+    parts = [(J.g[d], -1.0), (J.v, -c), *zip(J.h, kappa, strict=True)]
+    parts += [(slope, -v) for slope, v in zip(J.g[:d], b, strict=True)]
+    for model, factor in parts:
+        if model is not None and factor:
+            left = left + model.scaled(Ball(float(factor)))
+    return left
+
+
+def value_at(u: Prediction, at: Array, time: float) -> Ball:
+    """A prediction at a point and a time."""
+    D = len(at) + 1
+    fixed = dict(enumerate([*map(float, at), float(time)]))
+    M = coordinates(np.zeros((1, 0)), np.zeros((1, 0)), np.zeros(D), np.ones(D), fixed, D, 0)
+    found = u([Jet(m, [None] * D, [None] * (D - 1)) for m in M]).v
+    return Ball(found.C[0, 0], up(found.e[0]))
 
 
 def _stacked(fed: list[Jet]) -> Jet:

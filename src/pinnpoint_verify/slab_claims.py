@@ -24,11 +24,16 @@ DOMAINS = {1: "interval", 2: "polygon", 3: "polyhedron"}
 SMALL = 1e-130
 """What counts as nothing."""
 PROVED = {"u is enclosed slab by slab: modes in time, equilibrated fluxes, a cut-off heat kernel"}
+KEPT = "lift: the prediction's value and residual, enclosed by Taylor models"
+"""What a certificate says of a prediction that is kept as it is."""
 
 
 def header(certificate: Row, case: Row, proof: Row, d: int) -> list[str]:
     """The certificate's own words; what it takes for granted."""
-    need(proof.keys() == PROOF and proof["target"] == "continuous", "proof.json: a key is missing, or too many")
+    need(
+        proof.keys() - {"lift"} == PROOF and proof["target"] == "continuous",
+        "proof.json: a key is missing, or too many",
+    )
     keys = certificate.keys() - {"notes", "id", "of"}
     need(keys == CERTIFICATE | {"queries"}, "certificate.json: a key is missing, or too many")
     need(certificate["schema"] == "pinnpoint-certificate/1", "certificate.json: unknown schema")
@@ -40,7 +45,8 @@ def header(certificate: Row, case: Row, proof: Row, d: int) -> list[str]:
     need(certificate["interval_of"] == own, f"certificate: its intervals are of {own}")
     said = certificate["assumptions"]
     fits = all(one.keys() == {"claim", "status"} and one["status"] in ("verified", "declared") for one in said)
-    need(fits and all(one["claim"] in PROVED for one in said if one["status"] == "verified"), "certificate: a claim")
+    known = PROVED | {KEPT} if "lift" in proof else PROVED
+    need(fits and all(one["claim"] in known for one in said if one["status"] == "verified"), "certificate: a claim")
     told = [one["claim"] for one in said if one["status"] == "declared"] + list(certificate.get("notes", []))
     return told + ([f"it is made from certificate {certificate['of']}"] if "of" in certificate else [])
 

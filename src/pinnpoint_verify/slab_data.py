@@ -41,12 +41,28 @@ def models(text: Any, low: Array, high: Array, q: int, timed: bool) -> Model:
     return formula(text, [Jet(x, none, none) for x in X], names).v
 
 
-class Source:
-    """F by groups of cells, (cells, formula), on all slabs."""
+class Datum:
+    """A number or a formula as a function of space, and of time where it moves."""
 
-    def __init__(self, pieces: list[tuple[Array, Any]], V: Array, count: int, close: float) -> None:
+    def __init__(self, text: Any) -> None:
+        self.text, self.moves = text, moves(text)
+
+    @property
+    def vanishes(self) -> bool:
+        """Whether it is zero."""
+        return not isinstance(self.text, str) and self.text == 0.0
+
+    def models(self, low: Array, high: Array, q: int) -> Model:
+        """On boxes (n, D), the last coordinate being time where it moves."""
+        return models(self.text, low, high, q, self.moves)
+
+
+class Source:
+    """F by groups of cells, (cells, datum), on all slabs."""
+
+    def __init__(self, pieces: list[tuple[Array, Datum]], V: Array, count: int, close: float) -> None:
         self.V, self.count, self.d, self.close = V, count, V.shape[2], close
-        self.pieces = [(cells, text) for cells, text in pieces if text != 0.0]
+        self.pieces = [(cells, datum) for cells, datum in pieces if not datum.vanishes]
         self.low, self.high = V.min(axis=1), V.max(axis=1)
         self.fits: dict[int, tuple[Array, Array, Array]] = {}
         self.orders: dict[int, int] = {}
@@ -81,13 +97,13 @@ class Source:
 
     def _model(self, i: int, start: float, end: float) -> Model:
         """Of a piece on a slab; the degree is the first that is good enough on it."""
-        cells, text = self.pieces[i]
-        low, high, timed = self.low[cells], self.high[cells], moves(text)
-        if timed:
+        cells, datum = self.pieces[i]
+        low, high = self.low[cells], self.high[cells]
+        if datum.moves:
             low, high = (np.concatenate([x, np.full((len(x), 1), t)], axis=1) for x, t in ((low, start), (high, end)))
         orders = ORDERS[self.d]
         for q in orders[orders.index(self.orders.get(i, orders[0])) :]:
-            found = models(text, low, high, q, timed)
+            found = datum.models(low, high, q)
             good = np.all(found.e <= self.close * larger(float(np.abs(found.C).max(initial=0.0)), 1e-300))
             if good or q == orders[-1]:
                 self.orders[i] = q
@@ -98,8 +114,8 @@ class Source:
     def slab(self, start: float, end: float) -> Modes:
         """Modes of f from a time to another."""
         made = Modes(self.count, len(self.V), self.d)
-        for i, (cells, text) in enumerate(self.pieces):
-            if moves(text):
+        for i, (cells, datum) in enumerate(self.pieces):
+            if datum.moves:
                 self._put(made, cells, self._model(i, start, end), True)
             else:
                 if i not in self.steady:
@@ -112,27 +128,7 @@ class Source:
         return made
 
     def _put(self, made: Modes, cells: Array, found: Model, timed: bool) -> None:
-        S, q, d = found.S, found.S.q, self.d
-        beta, high, error = (x[cells] for x in self._fits(q))
-        place = {tuple(p): k for k, p in enumerate(space(d, q).powers.tolist())}
-        made.top[cells] = found.top
-        where = np.array([place[tuple(p[:d])] for p in S.powers.tolist()])
-        power = S.powers[:, d] if timed else np.zeros(len(S.powers), dtype=int)
-        table = legendre(self.count, q)
-        for k in range(self.count if timed else 1):
-            c = np.zeros((len(cells), len(place)))
-            np.add.at(c.T, where, table[k, power][:, None] * found.C)
-            size = np.zeros_like(c)
-            np.add.at(size.T, where, np.abs(table[k, power])[:, None] * np.abs(found.C))
-            grow = np.sqrt(2.0 * k + 1.0)
-            made.beta[k, cells] = symmetric(np.einsum("nk,nkp->np", c, beta), d)
-            blur = gamma(4 * len(place) + 16) * (size * (1.0 + np.abs(beta).sum(axis=2))).sum(axis=1)
-            wrong = up((size * error).sum(axis=1) + blur + grow * found.e)  # slabs.md, step 8d
-            made.high[k, cells] = up((size * high).sum(axis=1))
-            made.e1[k, cells] = made.e2[k, cells] = wrong
-        if timed:
-            left = (rests(self.count, q)[power][:, None] * np.abs(found.C)).sum(axis=0)
-            made.rest[cells] = up(left * (1.0 + 1e-12) + found.e)
+        put(made, cells, found, [x[cells] for x in self._fits(found.S.q)], timed)
 
     def near(self, x0: Array, cell: int, width: float, time: float, span: float) -> tuple[float, float]:
         """C₀ and a bound of what else f is in the mean of an even weight about x₀, from time − span to time.
@@ -140,20 +136,44 @@ class Source:
         The weight has moments E[(x_i − x₀,i)²] ≤ 2κs ≤ width²/72 and is even in every coordinate, so that odd
         monomials vanish and even ones in space are at most 1/72 of their coefficients (docs/slabs.md, step 8f).
         """
-        text = next((text for cells, text in self.pieces if np.any(cells == cell)), 0.0)
-        if text == 0.0:
+        datum = next((datum for cells, datum in self.pieces if np.any(cells == cell)), None)
+        if datum is None:
             return 0.0, 0.0
-        timed = moves(text)
-        low, high = (
-            np.append(x0 + s * width, ([t] if timed else []))[None] for s, t in ((-1.0, time - span), (1.0, time))
-        )
-        found = models(text, low, high, 6, timed)
+        ends = (-1.0, time - span), (1.0, time)
+        low, high = (np.append(x0 + s * width, ([t] if datum.moves else []))[None] for s, t in ends)
+        found = datum.models(low, high, 6)
         powers = found.S.powers[:, : self.d]
         odd, flat = np.any(powers % 2 == 1, axis=1), ~np.any(powers, axis=1)
         # slabs.md, step 8f
         factor = np.where(odd, 0.0, np.where(flat, 1.0, 1.0 / 72.0))
         factor[0] = 0.0
         return float(found.C[0, 0]), float(up(found.e[0] + (factor * np.abs(found.C[:, 0])).sum() * (1.0 + 1e-9)))
+
+
+def put(made: Modes, rows: Array, found: Model, fits: list[Array], timed: bool) -> None:
+    """Modes of polynomials on some simplices, from quadratics for the monomials in space (docs/slabs.md, step 8d)."""
+    S, q, count, d = found.S, found.S.q, len(made.beta), made.beta.shape[2] - 1
+    beta, high, error = fits
+    D = S.D - timed
+    place = {tuple(p): k for k, p in enumerate(space(D, q).powers.tolist())}
+    made.top[rows] = found.top
+    where = np.array([place[tuple(p[:D])] for p in S.powers.tolist()])
+    power = S.powers[:, D] if timed else np.zeros(len(S.powers), dtype=int)
+    table = legendre(count, q)
+    for k in range(count if timed else 1):
+        c = np.zeros((len(rows), len(place)))
+        np.add.at(c.T, where, table[k, power][:, None] * found.C)
+        size = np.zeros_like(c)
+        np.add.at(size.T, where, np.abs(table[k, power])[:, None] * np.abs(found.C))
+        grow = np.sqrt(2.0 * k + 1.0)
+        made.beta[k, rows] = symmetric(np.einsum("nk,nkp->np", c, beta), d)
+        blur = gamma(4 * len(place) + 16) * (size * (1.0 + np.abs(beta).sum(axis=2))).sum(axis=1)
+        wrong = up((size * error).sum(axis=1) + blur + grow * found.e)  # slabs.md, step 8d
+        made.high[k, rows] = up((size * high).sum(axis=1))
+        made.e1[k, rows] = made.e2[k, rows] = wrong
+    if timed:
+        left = (rests(count, q)[power][:, None] * np.abs(found.C)).sum(axis=0)
+        made.rest[rows] = up(left * (1.0 + 1e-12) + found.e)
 
 
 def initial(text: Any, V: Array, close: float) -> tuple[Array, Array]:

@@ -17,6 +17,7 @@ from pinnpoint_verify.reader import Array, need, smaller
 from pinnpoint_verify.slab_data import NAMES, Source, moves, paired
 from pinnpoint_verify.slab_fits import Modes
 from pinnpoint_verify.slab_kernels import Kernel
+from pinnpoint_verify.slab_lifts import Left
 from pinnpoint_verify.slabs import Tally
 
 Row = dict[str, Any]
@@ -148,23 +149,25 @@ class Averaged:
         return Ball(0.0), 0.0
 
 
-def mismatch(text: Any, facets: Array, mesh: MovingMesh, nodes: Array, levels: Array, modes: list[Array]) -> float:
-    """Upper bound of |g − u_h| on facets and all slabs (docs/slabs.md, step 5a)."""
+def mismatch(
+    text: Any, facets: Array, mesh: MovingMesh, nodes: Array, levels: Array, modes: list[Array], left: Left | None
+) -> float:
+    """Upper bound of |g − u_h| on facets and all slabs, with a lift of |g − u_θ − u_h| (docs/slabs.md, step 5a)."""
     T = mesh.facets[facets]
     on = mesh.nodes_of(T)
     own = np.unique(on)
     top = 1.0 if mesh.degree == 1 else 9.0
-    if not isinstance(text, str):
+    if left is None and not isinstance(text, str):
         gap = float(np.max([(mix("kn->n", u[:1, own]) - float(text)).top.max() for u in modes]))
         rest = float(np.max([np.abs(u[1:, own]).sum(axis=0).max(initial=0.0) for u in modes]))
         return 0.0 if _meets(levels[:, own], float(text)) else float(up(top * (gap + rest)))
-    if not moves(text):
+    if left is None and not moves(text):
         need(np.all(levels[:, own] == levels[0, own]), "dirichlet: states that move where their data do not")
         b = quadratic(levels[0][on], mesh.d - 1, mesh.degree if mesh.d > 1 else 1)[0].m
         size = float(np.abs(b).max(initial=0.0))
         return float(up(largest(text, mesh.points[T], b, 1e-3 * size) + 16.0 * UNIT * size))
     need(mesh.d <= 2, "dirichlet: data that move on faces are not followed")
-    gaps = [_moving(text, mesh, on, T, nodes[n], nodes[n + 1], u) for n, u in enumerate(modes)]
+    gaps = [_moving(text, mesh, on, T, nodes[n], nodes[n + 1], u, left) for n, u in enumerate(modes)]
     return float(np.max(gaps))  # not a number stays one, and is refused
 
 
@@ -173,7 +176,9 @@ def _meets(values: Array, number: float) -> bool:
     return bool(np.all(values == number))
 
 
-def _moving(text: str, mesh: MovingMesh, on: Array, T: Array, start: float, end: float, u: Array) -> float:
+def _moving(
+    text: Any, mesh: MovingMesh, on: Array, T: Array, start: float, end: float, u: Array, left: Left | None
+) -> float:
     """On one slab, by polynomials on parts of facets and of the slab, whose coefficients are added up."""
     m, q, n = mesh.d - 1, 6, len(T)
     S = space(m + 1, q)
@@ -207,7 +212,8 @@ def _moving(text: str, mesh: MovingMesh, on: Array, T: Array, start: float, end:
         X = [zero.raised(Ball(V[which, 0, 0]))]
     t = theta.scaled(Ball(0.5) * (Ball(end) - start)).raised(Ball(0.5) * (Ball(end) + start))
     none: list[Model | None] = [None] * (m + 2)
-    total_ = formula(text, [Jet(x, none, none) for x in (*X, t)], (*NAMES[: m + 1], "t")).v
+    J = [Jet(x, none, none) for x in (*X, t)]
+    total_ = formula(text, J, (*NAMES[: m + 1], "t")).v if left is None else left.beside(text, J)
     powers = [theta.scaled(Ball(0.0)).raised(Ball(1.0)), theta, (theta * theta).scaled(Ball(1.5)).raised(Ball(-0.5))]
     for k in range(smaller(3, len(u))):
         w = u[k][on][which]

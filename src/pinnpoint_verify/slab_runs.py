@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint_verify.checker import DIRICHLET, Ball, Density, means, mix, quadratic, total, up
+from pinnpoint_verify.checker import DIRICHLET, NEUMANN, Ball, means, mix, quadratic, total, up
 from pinnpoint_verify.formulas import plain
-from pinnpoint_verify.own import data_bounds, wanted
+from pinnpoint_verify.model_jets import formula
+from pinnpoint_verify.own import wanted
 from pinnpoint_verify.reader import Array, Bundle, larger, need
 from pinnpoint_verify.rows import is_number, same
-from pinnpoint_verify.slab_data import Source, initial, moves
+from pinnpoint_verify.slab_data import NAMES, Datum, Source, initial, moves
+from pinnpoint_verify.slab_fluxes import Fluxes, Made, along
 from pinnpoint_verify.slab_goals import Averaged, MovingMesh, Pointed, agreed, mismatch
+from pinnpoint_verify.slab_lifts import Left, still
 from pinnpoint_verify.slabs import Given, Sweep, modes_of, states_of
 
 Row = dict[str, Any]
@@ -36,8 +39,14 @@ class Bundled:
         self.told: list[str] = []
         self._coefficients()
         self._convection()
-        self.source = Source(self._pieces(), self.mesh.points[self.mesh.cells], self.count, self.close)
-        self.start = initial(self.said["initial"], self.mesh.points[self.mesh.cells], self.close)
+        V, mesh = self.mesh.points[self.mesh.cells], self.mesh
+        self.left: Left | None = None
+        if "lift" in proof:  # slabs.md, step 8j
+            self.left = Left(bundle, proof["lift"], self.said, mesh, mesh.flow)
+            need(all(row["kind"] == "point" for row in rows), "lift: followed for points alone")
+        self.source = Source(self._pieces(), V, self.count, self.close)
+        first = self.said["initial"]
+        self.start = initial(first, V, self.close) if self.left is None else self.left.start(V, self.close)
         self.held = [self._facets("d", k) for k in range(len(proof["dirichlet"]))]
         agreed(self.mesh, self.held)
         self._sides()
@@ -83,23 +92,23 @@ class Bundled:
         need(still, "convection: followed for averages over cells alone")
         mesh.flow = np.array(b, dtype=float)
 
-    def _pieces(self) -> list[tuple[Array, Any]]:
+    def _pieces(self) -> list[tuple[Array, Datum]]:
         given, every = self.proof["source"], np.arange(self.mesh.C)
         if not isinstance(given, list):
             need(same(given, _plain(self.said["source"])), "source: not that of the case")
-            return [(every, given)]
+            return [(every, Datum(given) if self.left is None else self.left.source())]
         table = self.said["source"]
         fits = isinstance(table, dict) and [_plain(x) for x in table.values()] == given
         need(fits, "source: not that of the case")
         region = self.bundle("source/region", self.mesh.C, whole=len(given))
         self.told.append("which cells are in the groups of the source")
-        return [(every[region == k], text) for k, text in enumerate(given)]
+        return [(every[region == k], Datum(text)) for k, text in enumerate(given)]
 
-    def _load(self) -> Density | None:
+    def _load(self) -> Fluxes | None:
         """Fluxes, enclosed from the case's formulas; Robin coefficients that are formulas are refused."""
         mesh, texts = self.mesh, self.proof["neumann"]
         given = [*self.said["neumann"].values(), *(pair[1] for pair in self.said["robin"].values())]
-        need([plain(x) for x in given] == texts, "neumann: not that of the case")
+        need([_plain(x) for x in given] == texts, "neumann: not that of the case")
         alphas = [plain(pair[0]) for pair in self.said["robin"].values()]
         need(all(map(is_number, alphas)), "robin: coefficients that are no numbers")
         own, at = mesh.exchange, np.zeros(0, dtype=int)
@@ -114,24 +123,19 @@ class Bundled:
         groups = [self._facets("n", k) for k in range(len(texts))]
         if texts or alphas:
             self.told.append("which facets are in the groups of the boundary")
-        if "source/g_at" not in self.bundle:
-            need(all(text == 0.0 for text in texts), "neumann: not that of the case")
-            return None
-        load = Density(self.bundle, "source/g", mesh.d - 1, len(mesh.facets))
-        full = load.on(0, len(mesh.facets))[0]
-        told, found = np.zeros(len(mesh.facets), dtype=bool), np.zeros((len(load.at), 3))
-        for facets, text in zip(groups, texts, strict=True):
-            here = np.intersect1d(facets, load.at)
-            need(text == 0.0 or len(here) == len(facets), "neumann: not that of the case")
-            rest, rough = data_bounds(
-                text, mesh.points[mesh.facets[here]], full[here], np.zeros((len(here), 3)), self.close
-            )
-            need(not np.any(rough) and np.all(np.isfinite(rest)), "neumann: the checker has no bound of it")
-            found[np.searchsorted(load.at, here)] = rest
-            told[here] = True
-        load.rest = found
-        need(np.all(told[load.at]) and np.all(mesh.kind[load.at] == 2), "neumann: data on other facets")
-        return load
+        parts = [(facets, text) for facets, text in zip(groups, texts, strict=True) if len(facets)]
+        found = [] if self.left is not None else [(f, _given(text, mesh.d)) for f, text in parts if text != 0.0]
+        if self.left is not None:  # every free facet has what the prediction leaves there
+            rest = np.setdiff1d(np.flatnonzero(mesh.kind == NEUMANN), np.concatenate([f for f, _ in parts] or [at]))
+            need(not alphas, "lift: beside Robin groups it is not followed")
+            for facets, text in [*parts, (rest, 0.0)]:
+                found += [(these, self.left.through(text, i, sign)) for these, i, sign in along(mesh, facets)]
+        return Fluxes(found, mesh, self.count, self.close) if found else None
+
+
+def _given(text: Any, d: int) -> Made:
+    """A flux of the case."""
+    return lambda X: formula(text, still(X), (*NAMES[:d], "t")).v
 
 
 def _plain(given: Any) -> Any:
@@ -197,8 +201,10 @@ class Run:
             duals = []
             for i, goal, modes, tally in zip(self.which, self.goals, z, self.sweep.tallies, strict=True):
                 omega = goal.slab(n, start, end, f, tally)
-                duals.append(Given(modes[n], *self._sides(str(i), n), omega, None, -1.0))
-            self.sweep.slab(n, Given(self.u[n], *self._sides("", n), f, own.load, 1.0), duals)
+                duals.append(Given(modes[n], *self._sides(str(i), n), omega, -1.0))
+            loads, beyond = (None, 0.0) if own.load is None else own.load.slab(start, end)
+            through = 0.0 if own.load is None else float(up(own.load.trace * beyond))
+            self.sweep.slab(n, Given(self.u[n], *self._sides("", n), f, 1.0, loads, through), duals)
         gap, square, e1 = self._ends(own.start[0], own.start[1], self.u[0], -1.0)
         jumps, missed = self.sweep.jumps(self.u), self._mismatch()
         return [self._one(j, z[j], gap, square, e1, jumps, missed, tops) for j in range(len(self.which))]
@@ -228,7 +234,7 @@ class Run:
         own = self.own
         texts = own.proof["dirichlet"]
         gaps = [
-            mismatch(text, facets, own.mesh, self.nodes, self.levels, self.u)
+            mismatch(text, facets, own.mesh, self.nodes, self.levels, self.u, own.left)
             for text, facets in zip(texts, own.held, strict=True)
             if len(facets)
         ]
@@ -259,4 +265,8 @@ class Run:
             need(goal.mass.m > 2.0 * goal.mass.r, "average: its weight has no bound from below")
             found = Ball(value.m, radius) / goal.mass
             return float(found.m), float(up(found.r + missed))
+        if self.own.left is not None:  # slabs.md, step 6b
+            assert isinstance(goal, Pointed)
+            value = value + self.own.left.value(goal.kernel.x0, self.T)
+            radius = float(up(radius + value.r))
         return float(value.m), float(up(radius + missed + 8.0 * abs(float(value.m)) * 2.0**-53))

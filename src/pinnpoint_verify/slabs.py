@@ -49,8 +49,18 @@ def modes_of(U: Array, count: int) -> Array:
 class Given:
     """What stands on one side of an equation on a slab: modes of the state, v_k, fluxes, data and fluxes of these."""
 
-    def __init__(self, state: Array, carried: Array | None, flux: Array, data: Modes, load: Any, sign: float) -> None:
-        self.state, self.carried, self.flux, self.data, self.load, self.sign = state, carried, flux, data, load, sign
+    def __init__(
+        self,
+        state: Array,
+        carried: Array | None,
+        flux: Array,
+        data: Modes,
+        sign: float,
+        loads: list[Any] | None = None,
+        through: float = 0.0,
+    ) -> None:
+        self.state, self.carried, self.flux, self.data, self.sign = state, carried, flux, data, sign
+        self.loads, self.through = loads, through  # C_Γ‖g_⊥‖, slabs.md, step 2h
 
 
 class ModeSide(Side):
@@ -58,7 +68,7 @@ class ModeSide(Side):
 
     def __init__(self, mesh: Mesh, given: Given, k: int, rate: Ball) -> None:
         self.mesh, self.nodal, self.t = mesh, given.state[k], given.flux[k]
-        self.load = given.load if k == 0 else None
+        self.load = None if given.loads is None else given.loads[k]
         F = len(mesh.facets)
         loaded = np.isin(np.arange(F), [] if self.load is None else self.load.at)
         wanted = loaded | mesh.open(False)
@@ -198,7 +208,7 @@ class Sweep:
                 tally.slip[n] += float(up(shift.r + 4.0 * UNIT * abs(tally.shift[n])))
                 own, error = self._outside(p, z, k)
                 tally.add(weight * (work[i] + own), float(up(weight.top * (off[i] + error))))
-        self._rests(n, tau, primal.data, [given.data for given in duals])
+        self._rests(n, tau, primal, [given.data for given in duals])
 
     def _side(self, given: Given, k: int, tau: Ball) -> ModeSide:
         """With the derivative in time of what the stored modes say."""
@@ -218,28 +228,31 @@ class Sweep:
         return (terms * g.vol).total(), total(up(off * g.vol.top))
 
     def _outside(self, p: ModeSide, z: ModeSide, k: int) -> tuple[Ball, float]:
-        """∫ g z_0 and −∫ α u_k z_k over the boundary."""
+        """∫ g_k z_k and −∫ α u_k z_k over the boundary."""
         value, error = p.load_on(z.nodal)
         if self.mesh.exchange is not None:
             more, wrong = taken(p, z.nodal)
             value, error = value - more, error + wrong
         return value, error
 
-    def _rests(self, n: int, tau: Ball, f: Modes, omegas: list[Modes]) -> None:
-        """What is orthogonal in time to all modes (docs/slabs.md, step 1e)."""
-        volume, C = self.mesh.top, self.friedrichs
-        for into, own, rest in (
-            (self.primal, self.loose, f.rest),
-            *((t.dual, t.loose, w.rest) for t, w in zip(self.tallies, omegas, strict=True)),
+    def _rests(self, n: int, tau: Ball, primal: Given, omegas: list[Modes]) -> None:
+        """What is orthogonal in time to all modes (docs/slabs.md, steps 1e and 2h)."""
+        volume, C, f = self.mesh.top, self.friedrichs, primal.data
+        for into, own, rest, side in (
+            (self.primal, self.loose, f.rest, primal.through),
+            *((t.dual, t.loose, w.rest, 0.0) for t, w in zip(self.tallies, omegas, strict=True)),
         ):
             square = float(up(tau.top * total(up(volume * rest**2))))
             if math.isfinite(C):
-                into[n] += float(up(C * C * square))
+                into[n] += float(up((C * math.sqrt(square) + side) ** 2 * (1.0 + 1e-14)))
             else:
+                into[n] += float(up(side * side))
                 own[n] += float(up(math.sqrt(tau.top * square)))
         if math.isfinite(C):
             for tally, w in zip(self.tallies, omegas, strict=True):
-                tally.cross[n] += float(up(C * C * tau.top * total(up(volume * f.rest * w.rest))))
+                both = C * C * tau.top * total(up(volume * f.rest * w.rest))
+                both += primal.through * C * math.sqrt(tau.top * total(up(volume * w.rest**2)))  # slabs.md, step 2h
+                tally.cross[n] += float(up(both))
 
     def jumps(self, states: list[Array]) -> Array:
         """Upper bounds of ‖[u_h]‖ at the nodes between slabs, from the modes on both sides."""

@@ -60,7 +60,7 @@ def floating():
 
 
 def mixed():
-    given = {"dirichlet": {"left": "1 + y*t", "top": "1 + t + x"}, "neumann": {"right": "y"}}
+    given = {"dirichlet": {"left": "1 + y*t", "top": "1 + t + x"}, "neumann": {"right": "y*cos(9*t)"}}
     heat = square(initial="1 + x*y", **given, robin={"bottom": (1.5, "x")}, source="x*y*exp(-t)")
     return heat, heat.points([[0.4, 0.5]], ["p"]) + heat.mean("m")
 
@@ -87,6 +87,34 @@ def drifting_plane():
     return heat, heat.mean("m") + heat.mean("over", since=0.05)
 
 
+def swaying():
+    given = {"dirichlet": {"left": 0.0}, "neumann": {"right": "exp(-t)*sin(9*t)"}, "initial": "x"}
+    heat = line(4, **given, degree=2, scheme="cg2", steps=3)
+    return heat, heat.points([[0.4]], ["p"]) + heat.mean("m") + heat.mean("over", since=0.05)
+
+
+def beyond():
+    """A flux that is a multiple of L₃ on its one slab: all modes and states vanish, and u does not."""
+    heat = line(2, dirichlet={"left": 0.0}, neumann={"right": "20*(2*t-1)**3-12*(2*t-1)"}, end=1.0, steps=1)
+    return heat, heat.mean("m")
+
+
+def lifted():
+    heat = line(initial="sin(pi*x)", source="x*t", reaction=0.5, diffusion=0.8, dirichlet={"boundary": "x*t"})
+    return heat, heat.points([[0.4]], ["p"]) + heat.points([[0.5]], ["early"], time=0.05)
+
+
+def lifted_beside_fluxes():
+    heat = line(4, initial="sin(x)", dirichlet={"left": 0.0}, neumann={"right": "cos(1)*exp(-t)"}, steps=3)
+    return heat, heat.points([[0.4]], ["p"])
+
+
+LIFTS = {
+    "lifted": "0.97*sin(pi*x)*exp(-8*t) + x*t",
+    "lifted_beside_fluxes": "0.98*sin(1.02*x)*exp(-1.1*t)",
+}
+
+
 def small():
     heat = line(4, initial="sin(pi*x)", source="x*t", steps=3)
     return heat, heat.points([[0.4]], ["p"]) + heat.averages([[0.4]], spread=0.1, names=["g"])
@@ -95,6 +123,7 @@ def small():
 CASES = {
     f.__name__: f for f in (decay, reacting, exchanging, flowing, floating, mixed, solid, drifting, drifting_plane)
 }
+CASES |= {f.__name__: f for f in (swaying, beyond, lifted, lifted_beside_fluxes)}
 MADE = {}
 
 
@@ -102,8 +131,8 @@ def written(tmp_path_factory, name):
     """A bundle, made once."""
     if name not in MADE:
         problem, asked = (CASES | {"small": small})[name]()
-        guess = np.zeros(problem.grid.levels.size * len(problem.nodes))
-        found = pp.certify(problem, guess, asked)
+        guess = LIFTS.get(name, np.zeros(problem.grid.levels.size * len(problem.nodes)))
+        found = pp.certify(problem, guess, asked, lift=name in LIFTS)
         folder = tmp_path_factory.mktemp(name) / "bundle"
         MADE[name] = found, pp.write_bundle(folder, found, problem, guess, asked)
     return MADE[name]
@@ -193,6 +222,25 @@ FORGED = {
     "a dual state with boundary values": ("small", "run0/z0.npy", _at((3, 0), 1e-3), "not zero where values"),
     "a flux that was moved": ("small", "run0/t.npy", _at((2, 3, 0), 0.5), "is claimed"),
     "a flux of no data": ("floating", "run0/t.npy", _at((2, 0, 0), 1e-9), "Neumann"),
+    "another flux that moves": (
+        "swaying",
+        "case.json",
+        _said("problem", "neumann", "right", value="exp(-t)*sin(8*t)"),
+        "neumann",
+    ),
+    "another prediction": (
+        "lifted",
+        "proof.json",
+        _said("lift", "formula", value="0.97*sin(pi*x) + x*t"),
+        "is claimed",
+    ),
+    "a prediction with a kink": ("lifted", "proof.json", _said("lift", "formula", value="abs(x - t)"), "not followed"),
+    "another prediction at a free side": (
+        "lifted_beside_fluxes",
+        "proof.json",
+        _said("lift", "formula", value="0.98*sin(1.02*x)*exp(-1.1*t) + 5*x**40"),
+        "is claimed",
+    ),
     "nodes of another time": (
         "decay",
         "run0/nodes.npy",
@@ -299,7 +347,7 @@ def test_a_solution_that_is_zero_verifies_and_its_case_is_printed(tmp_path):
     assert any(one.startswith("declared: case, 'p':") for one in lines)
 
 
-def test_balls_lifts_and_drift_are_told_and_not_written(tmp_path):
+def test_balls_robin_lifts_and_drift_are_told_and_not_written(tmp_path):
     heat = line(initial="sin(pi*x)")
     asked, guess = heat.averages([[0.5]], 0.2), np.zeros(heat.grid.levels.size * len(heat.nodes))
     found = pp.certify(heat, guess, asked)
@@ -310,11 +358,11 @@ def test_balls_lifts_and_drift_are_told_and_not_written(tmp_path):
         asked, guess = drifted.mean() if where is None else drifted.points(where), np.zeros(9)
         with pytest.raises(pp.InputError, match="convection has them where"):
             pp.write_bundle(tmp_path / "drift", pp.certify(drifted, guess, asked), drifted, guess, asked)
-    swaying = line(2, dirichlet={"left": 0.0}, neumann={"right": "t"}, steps=2)
-    guess = np.zeros(swaying.grid.levels.size * len(swaying.nodes))
-    found = pp.certify(swaying, guess, swaying.mean())
-    with pytest.raises(pp.InputError, match="fluxes that do not move"):
-        pp.write_bundle(tmp_path / "fluxes", found, swaying, guess, swaying.mean())
+    heat = line(2, **ROBIN, steps=2)
+    asked, guess = heat.points([[0.4]]), "1 + x*exp(-t)"
+    found = pp.certify(heat, guess, asked, lift=True)
+    with pytest.raises(pp.InputError, match="beside a lift in time"):
+        pp.write_bundle(tmp_path / "lift", found, heat, guess, asked)
     assert not (tmp_path / "balls").exists()
 
 

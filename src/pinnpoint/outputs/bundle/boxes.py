@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,15 +16,13 @@ from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.json import identified
 from pinnpoint.certifiers.protocols import SelfCertifying
 from pinnpoint.models.lifts import Lift
-from pinnpoint.models.networks.mlp import MLP
-from pinnpoint.outputs.bundle.continuous import kept
 from pinnpoint.outputs.bundle.document import FOLLOWED, text
 from pinnpoint.outputs.bundle.files import Writer
+from pinnpoint.outputs.bundle.predictions import called, kept, lift_obstacle
 from pinnpoint.systems.goals import Point
 from pinnpoint.systems.queries import Queries
 
 LEFT_OUT = "the largest error, which was asked for as well, is no part of this bundle: it is about the points alone"
-ACTIVATIONS = ("tanh", "sin", "sigmoid", "silu")
 
 
 def obstacle(box: Box, lift: Lift, queries: Queries) -> str:
@@ -37,17 +34,14 @@ def obstacle(box: Box, lift: Lift, queries: Queries) -> str:
         return "problem: bundles of boxes are for Dirichlet and Neumann faces, not for periodic axes"
     if not any(isinstance(goal, Point) for goal in queries.goals):
         return "queries: bundles of boxes are for points, and these ask for the largest error alone"
-    u = lift.prediction
-    if isinstance(u, MLP) and u.activation not in ACTIVATIONS:
-        return f"prediction: the checker follows networks with {', '.join(ACTIVATIONS)}; got {u.activation}"
-    data = [equation.source, equation.initial, *equation.given.values(), lift.factor, lift.offset, *(lift.inputs or ())]
-    for given in [*data, *(() if isinstance(u, MLP) else (u,))]:
-        said = None if given is None else text(given)
-        if given is not None and said is None:
+    if against := lift_obstacle(lift):
+        return against
+    for given in [equation.source, equation.initial, *equation.given.values()]:
+        said = text(given)
+        if said is None:
             return "problem: the checker follows numbers, formulas and networks; got a function"
-        names = [n.func.id for n in ast.walk(ast.parse(str(said), mode="eval")) if isinstance(n, ast.Call)]  # type: ignore[attr-defined]
-        if not set(names) <= FOLLOWED:
-            return f"problem: the checker follows smooth functions on boxes, not {sorted(set(names) - FOLLOWED)}"
+        if not called(said) <= FOLLOWED:
+            return f"problem: the checker follows smooth functions on boxes, not {sorted(called(said) - FOLLOWED)}"
     return ""
 
 

@@ -10,12 +10,11 @@ import numpy as np
 from pinnpoint.base.arrays import Vector
 from pinnpoint.certificates.extremes import Extremes
 from pinnpoint.fem.lifts.lifted import Lifted
-from pinnpoint.models.lifts import Lift
-from pinnpoint.models.networks.mlp import MLP
 from pinnpoint.outputs.bundle.curved import bent
 from pinnpoint.outputs.bundle.document import KINDS, text
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.outputs.bundle.parts import density
+from pinnpoint.outputs.bundle.predictions import kept
 from pinnpoint.outputs.bundle.varied import components, diffusion_at, medium
 from pinnpoint.systems.goals import Block, EnergyError, Everywhere, L2Error, Maximum, Minimum, Slope
 from pinnpoint.systems.queries import Ball, Flux, Patch, Point
@@ -169,26 +168,6 @@ def sides_of(out: Writer, dirichlet: Any, model: Any) -> None:
             out.array(f"robin/r{k}", np.sort(facets))
         out.array("robin/low", model.exchange.weight)
         out.array("robin/top", model.exchange.top)
-
-
-def kept(out: Writer, lift: Any, place: str = "lift/") -> dict[str, Any]:
-    """The prediction itself where it is a network or a formula, so that what it leaves can be compared."""
-    if not isinstance(lift, Lift):
-        return {"kind": "opaque"}
-    u = lift.prediction
-    about: dict[str, Any] = {"kind": "formula", "factor": _text(lift.factor), "offset": _text(lift.offset)}
-    if not isinstance(u, MLP):
-        return about | {"formula": text(u)}
-    for k, (W, b) in enumerate(zip(u.weights, u.biases, strict=True)):
-        out.array(f"{place}w{k}", W)
-        out.array(f"{place}b{k}", b)
-    inputs = None if lift.inputs is None else [text(f) for f in lift.inputs]
-    about |= {"kind": "network", "layers": len(u.weights), "activation": u.activation}
-    return about | {"box": u.factor == "unit-box", "inputs": inputs}
-
-
-def _text(given: Any) -> Any:
-    return None if given is None else text(given)
 
 
 def store_load(out: Writer, name: str, load: FacetLoad | None) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,13 @@ from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.json import identified
 from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.fem.parabolic.data import steady
-from pinnpoint.outputs.bundle.continuous import sides_of, store_load
+from pinnpoint.fem.parabolic.lifted import lift_of
+from pinnpoint.models.given import Prediction
+from pinnpoint.models.lifts import Lift
+from pinnpoint.outputs.bundle.continuous import sides_of
 from pinnpoint.outputs.bundle.document import FOLLOWED, Document, text
 from pinnpoint.outputs.bundle.files import Writer
+from pinnpoint.outputs.bundle.predictions import called, kept, lift_obstacle
 from pinnpoint.systems.goals import Ball, Block, Cells, Gaussian, Goal, Point, since_of, time_of
 from pinnpoint.systems.queries import Queries
 from pinnpoint.transfer.slabs.route import SlabRoute
@@ -27,52 +31,72 @@ KINKS = {"abs", "min", "max", "asin", "acos"}
 """Functions that the checker follows in data which do not move."""
 
 
-def moving_obstacle(certificate: Certificate, problem: MovingQueries, queries: Queries) -> str:
+def moving_obstacle(certificate: Certificate, problem: MovingQueries, prediction: Prediction, queries: Queries) -> str:
     """Why the checker cannot prove the intervals of a solution in time; empty where it can."""
-    given, route = problem.given, certificate.evidence.witness
-    moved = certificate.narrowing is not None or not isinstance(route, SlabRoute)
-    if moved or (route.model.medium is not None and not _drifts_plainly(problem, queries)):
+    route = certificate.evidence.witness
+    if not isinstance(route, SlabRoute):
+        return "problem: in time the checker follows intervals that were made slab by slab; keep certificate.json"
+    if not np.isfinite(certificate.radius).all():
+        return "certificate: an interval is unbounded; leave out that query"
+    lift = kept_in(certificate, problem, prediction)
+    against = _physics(problem, route, queries, lift) or _unfollowed(problem, lift)
+    if against:
+        return against
+    need = 8 * numbers_of(route)
+    if need > 0.5 * free_memory():
+        return f"problem: its witnesses take {need / 1e9:.1f} GB, more than half of the memory that is free"
+    return ""
+
+
+def kept_in(certificate: Certificate, problem: MovingQueries, prediction: Prediction) -> Lift | None:
+    """The prediction, where it was kept as it is."""
+    return None if certificate.narrowing is None else lift_of(problem, prediction)
+
+
+def _physics(problem: MovingQueries, route: SlabRoute, queries: Queries, lift: Lift | None) -> str:
+    """What of an equation and of queries the checker has no proof of."""
+    given, goals = problem.given, queries.goals
+    if route.model.medium is not None and not _drifts_plainly(problem, queries):
         return (
-            "problem: in time, lifted predictions and coefficients that vary inside cells have no witnesses for the "
-            "checker, and convection has them where b, κ and c are numbers, values are given all around and averages "
-            "over cells are asked for; keep certificate.json"
+            "problem: in time, coefficients that vary inside cells have no witnesses for the checker, and convection "
+            "has them where b, κ and c are numbers, values are given all around and points or averages over cells are "
+            "asked for; keep certificate.json"
         )
-    if not all(steady(g) for _, g in route.model.neumann):
-        return "neumann, robin: in time the checker follows fluxes that do not move; keep certificate.json"
     moves = not all(steady(g) for g in given["dirichlet"].values())
-    if problem.mesh.dim == 3 and (moves or not all(isinstance(goal, Cells) for goal in queries.goals)):
+    if problem.mesh.dim == 3 and (moves or not all(isinstance(goal, Cells) for goal in goals)):
         return (
             "problem: in time and space the checker follows averages over cells, with boundary values that do not "
             "move; keep certificate.json"
         )
-    if not np.isfinite(certificate.radius).all():
-        return "certificate: an interval is unbounded; leave out that query"
-    if any(isinstance(goal, Ball | Block) for goal in queries.goals):
+    if any(isinstance(goal, Ball | Block) for goal in goals):
         return (
             "queries: in time the checker follows points, cells and Gaussian weights, not balls and blocks; give "
             "spread instead, or a group of cells"
         )
+    if lift is not None and given["robin"]:
+        return "robin: beside a lift in time the checker follows values and fluxes alone; keep certificate.json"
+    if any(isinstance(text(a), str | None) for a, _ in given["robin"].values()):
+        return "robin: in time the checker follows coefficients that are numbers"
+    return ""
+
+
+def _unfollowed(problem: MovingQueries, lift: Lift | None) -> str:
+    """What of the data, and of a prediction that is kept, the checker has no models of."""
+    given, known = problem.given, FOLLOWED if lift is not None else FOLLOWED | KINKS
     sources = given["source"].values() if isinstance(given["source"], Mapping) else [given["source"]]
-    for name, data, known in (
+    for name, data, functions in (
         ("source", sources, FOLLOWED),
-        ("dirichlet", given["dirichlet"].values(), FOLLOWED | KINKS),
-        ("initial", [given["initial"]], FOLLOWED | KINKS),
+        ("dirichlet", given["dirichlet"].values(), known),
+        ("initial", [given["initial"]], known),
         ("neumann", [*given["neumann"].values(), *(g for _, g in given["robin"].values())], FOLLOWED),
     ):
         for one in data:
             said = text(one)
             if said is None:
                 return f"{name}: the checker follows numbers and formulas; got a function"
-            tree = ast.walk(ast.parse(str(said), mode="eval"))
-            used = {node.func.id for node in tree if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-            if not used <= known:
-                return f"{name}: the checker follows smooth functions here, not {sorted(used - known)}"
-    if any(isinstance(text(a), str | None) for a, _ in given["robin"].values()):
-        return "robin: in time the checker follows coefficients that are numbers"
-    need = 8 * numbers_of(route)
-    if need > 0.5 * free_memory():
-        return f"problem: its witnesses take {need / 1e9:.1f} GB, more than half of the memory that is free"
-    return ""
+            if not called(said) <= functions:
+                return f"{name}: the checker follows smooth functions here, not {sorted(called(said) - functions)}"
+    return "" if lift is None else lift_obstacle(lift)
 
 
 def _drifts_plainly(problem: MovingQueries, queries: Queries) -> bool:
@@ -81,7 +105,7 @@ def _drifts_plainly(problem: MovingQueries, queries: Queries) -> bool:
     flow, numbers = given.get("convection"), []
     for what in (given["diffusion"], given["reaction"]):
         numbers += [*what.values()] if isinstance(what, Mapping) else [what]
-    if not isinstance(flow, list | tuple) or not all(isinstance(goal, Cells) for goal in queries.goals):
+    if not isinstance(flow, list | tuple) or not all(isinstance(goal, Cells | Point) for goal in queries.goals):
         return False
     return problem.held_all_around and all(isinstance(x, int | float) for x in (*flow, *numbers))
 
@@ -139,16 +163,21 @@ def _run(out: Writer, r: int, run: Run, carries: bool) -> None:
             out.array(f"run{r}/z{name}", run.record.duals[:, :, part - 1])
 
 
-def _witnesses(out: Writer, problem: MovingQueries, route: SlabRoute, queries: Queries) -> dict[str, Any]:
+def _witnesses(
+    out: Writer, problem: MovingQueries, route: SlabRoute, queries: Queries, lift: Lift | None
+) -> dict[str, Any]:
     """All arrays, and what they are."""
-    model = route.model
+    model, given = route.model, problem.given
     out.array("mesh/nodes", problem.nodes.points)
     out.array("mesh/cells", np.sort(problem.mesh.cells, axis=1))
     zero = np.zeros(len(model.kappa))
     for name, a in (("kappa", model.kappa), ("reaction", model.reaction), ("cubic", zero), ("kind", model.kind)):
         out.array(f"continuous/{name}", a)
-    sides_of(out, route.dirichlet, model)
-    store_load(out, "source/g", model.boundary_load)
+    if lift is None:
+        sides_of(out, route.dirichlet, model)
+    else:  # the groups as they were given, not those that the lift has made of them by their normals
+        own = [(model.topology.facet_numbers(problem.mesh.facets(group)), g) for group, g in given["neumann"].items()]
+        sides_of(out, route.dirichlet, replace(model, neumann=own))
     source = problem.given["source"]
     if isinstance(source, Mapping):
         region = np.zeros(len(model.kappa), dtype=np.int64)
@@ -168,26 +197,31 @@ def _witnesses(out: Writer, problem: MovingQueries, route: SlabRoute, queries: Q
     for i, goal in enumerate(queries.goals):
         if isinstance(goal, Cells) and goal.cells is not None:
             out.array(f"goal/cells{i}", np.sort(route.cells_of(goal.cells)))
-    texts = [text(f) for _, f in route.sources]
-    return {
+    found = {
         "degree": model.degree,
         "scheme": problem.grid.scheme,
         "runs": told,
         "goals": goals,
-        "source": texts if isinstance(source, Mapping) else texts[0],
-        "dirichlet": [text(g) for _, g in route.dirichlet],
-        "neumann": [text(g) for _, g in model.neumann],
+        "source": [text(f) for f in source.values()] if isinstance(source, Mapping) else text(source),
+        "dirichlet": [text(g) for g in given["dirichlet"].values()],
+        "neumann": [text(g) for g in (*given["neumann"].values(), *(g for _, g in given["robin"].values()))],
     }
+    return found if lift is None else found | {"lift": kept(out, lift)}
 
 
 def write_slabs(
-    folder: Path, certificate: Certificate, problem: MovingQueries, queries: Queries, document: Document | None = None
+    folder: Path,
+    certificate: Certificate,
+    problem: MovingQueries,
+    prediction: Prediction,
+    queries: Queries,
+    document: Document | None = None,
 ) -> Path:
     """Write the bundle of a solution in time, or refuse what the checker cannot prove again.
 
     It is a certificate of its own; a document that is given has title and units, and says of which one it is.
     """
-    against = moving_obstacle(certificate, problem, queries)
+    against = moving_obstacle(certificate, problem, prediction, queries)
     if against:
         raise InputError(against)
     said = {} if document is None or document.certificate is None else document.certificate
@@ -209,7 +243,9 @@ def write_slabs(
         proof = {"target": "continuous", "method": "exact", "radius_terms": list(certificate.radius_terms)}
         route = certificate.evidence.witness
         assert isinstance(route, SlabRoute)
-        out.json("proof.json", proof | _witnesses(out, problem, route, queries))
+        out.json(
+            "proof.json", proof | _witnesses(out, problem, route, queries, kept_in(certificate, problem, prediction))
+        )
         out.close(data)
     except BaseException:
         out.discard()

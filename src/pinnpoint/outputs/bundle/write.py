@@ -94,7 +94,7 @@ def write_bundle(
     begun
         The writer of this folder, where Green vectors are being written already.
     """
-    moving = _in_time(certificate, problem, queries)
+    moving = _in_time(certificate, problem, prediction, queries)
     if isinstance(problem, SelfCertifying) or (moving is not None and not (moving and partial)):
         return _alone(Path(folder), certificate, problem, prediction, queries, document)
     certificate, problem, prediction, queries = _as_stored(certificate, problem, prediction, queries)
@@ -132,16 +132,16 @@ def _alone(
         return write_box(folder, certificate, problem, prediction, queries)
     from pinnpoint.outputs.bundle.slabs import write_slabs  # with all that moves
 
-    return write_slabs(folder, certificate, problem, queries, document)
+    return write_slabs(folder, certificate, problem, prediction, queries, document)
 
 
-def _in_time(certificate: Certificate, problem: Any, queries: Queries) -> str | None:
+def _in_time(certificate: Certificate, problem: Any, prediction: Any, queries: Queries) -> str | None:
     """Why the PDE's own solution in time cannot be re-checked; None of what is none."""
     if not isinstance(problem, MovingQueries) or certificate.target == "discrete":
         return None
     from pinnpoint.outputs.bundle.slabs import moving_obstacle
 
-    return moving_obstacle(certificate, problem, queries)
+    return moving_obstacle(certificate, problem, prediction, queries)
 
 
 def _out(folder: str | os.PathLike[str], begun: Writer | None, useful: bool) -> Writer:
