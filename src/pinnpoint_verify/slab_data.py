@@ -16,9 +16,10 @@ from pinnpoint_verify.discs import Walk
 from pinnpoint_verify.enclosures import enclosed, inverse_gram, rule
 from pinnpoint_verify.formulas import syntax
 from pinnpoint_verify.model_jets import Jet, coordinates, formula
-from pinnpoint_verify.models import Model, space
+from pinnpoint_verify.models import Model, bent, space
 from pinnpoint_verify.reader import Array, larger, need
 from pinnpoint_verify.slab_fits import Fits, Modes, legendre, products, rests, symmetric
+from pinnpoint_verify.slab_leaves import Tilt
 
 ORDERS = {1: (6, 8, 10, 12), 2: (5, 6, 8, 10), 3: (4, 5, 6)}
 """Of the polynomials that are tried, by dimension."""
@@ -130,7 +131,9 @@ class Source:
     def _put(self, made: Modes, cells: Array, found: Model, timed: bool) -> None:
         put(made, cells, found, [x[cells] for x in self._fits(found.S.q)], timed)
 
-    def near(self, x0: Array, cell: int, width: float, time: float, span: float) -> tuple[float, float]:
+    def near(
+        self, x0: Array, cell: int, width: float, time: float, span: float, tilt: Tilt | None = None
+    ) -> tuple[float, float]:
         """C₀ and a bound of what else f is in the mean of an even weight about x₀, from time − span to time.
 
         The weight has moments E[(x_i − x₀,i)²] ≤ 2κs ≤ width²/72 and is even in every coordinate, so that odd
@@ -142,6 +145,12 @@ class Source:
         ends = (-1.0, time - span), (1.0, time)
         low, high = (np.append(x0 + s * width, ([t] if datum.moves else []))[None] for s, t in ends)
         found = datum.models(low, high, 6)
+        if tilt is not None:  # slabs.md, step 7g
+            C, blur = np.zeros((len(found.S.degree), 1)), width * 1.001 * float(np.sum(tilt.error))
+            for i, b in enumerate(tilt.beta):
+                C[int(np.flatnonzero((found.S.degree == 1) & (found.S.powers[:, i] == 1))[0])] = -b * width
+            blur += 16.0 * UNIT * (width + float(np.abs(x0).max())) * float(np.abs(tilt.beta).sum())
+            found = found * bent(Model(found.S, C, np.array([blur])), "exp", 1)[0]
         powers = found.S.powers[:, : self.d]
         odd, flat = np.any(powers % 2 == 1, axis=1), ~np.any(powers, axis=1)
         # slabs.md, step 8f

@@ -71,7 +71,8 @@ class Pointed:
             need(row["spread"] > 0.0 and goal["radius"] == row["reach"], f"{name!r}: another weight than is asked for")
             need(powers[:2] == [2, 3], f"{name!r}: another weight than is asked for")
         need(0.0 < S <= T, f"{name!r}: a kernel that is older than the problem")
-        self.kernel = Kernel(x0, kappa, c, R, S, s0, powers)
+        need(s0 == 0.0 or mesh.flow is None, f"{name!r}: convection: not followed for Gaussian weights")
+        self.kernel = Kernel(x0, kappa, c, R, S, s0, powers, mesh.flow)
         self.source, self.T, self.mass, self.name = source, T, Ball(0.0), name
         self.volume, self.start, self.near = mesh.volume, 0.0, (0.0, 0.0)
         self.final = np.zeros((mesh.C, mesh.d + 1, mesh.d + 1)), np.zeros(mesh.C)
@@ -84,7 +85,7 @@ class Pointed:
         K = self.kernel
         for _ in range(60):
             width = smaller(12.0 * math.sqrt(K.kappa * s) * (1.0 + 1e-12), K.R)
-            value, spread = self.source.near(K.x0, self.cell, width, self.T, s)
+            value, spread = self.source.near(K.x0, self.cell, width, self.T, s, K.tilt)
             lost = K.missing(s)
             loss = s * (0.5 * abs(value) * lost + spread)
             if K.early(s)[0] * top <= 5e-4 * radius and loss <= 1e-3 * radius:
@@ -119,7 +120,9 @@ class Pointed:
 
     def early(self, f_top: float) -> tuple[Ball, float]:
         """∫∫fΨ of what is not resolved."""
-        return Ball(self.near[0], 8.0 * UNIT * abs(self.near[0])), self.near[1] + 1e-14 * f_top * self.start
+        # beyond twelve widths of the Gaussian, and of e^{−y/4} where a drift's factor has taken its share
+        tail = 1e-14 if self.kernel.tilt is None else 1e-11 * 2.0**self.kernel.d * self.kernel.grown(self.start)
+        return Ball(self.near[0], 8.0 * UNIT * abs(self.near[0])), self.near[1] + tail * f_top * self.start
 
 
 class Averaged:

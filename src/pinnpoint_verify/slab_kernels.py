@@ -11,12 +11,12 @@ import math
 
 import numpy as np
 
-from pinnpoint_verify.checker import UNIT, Ball, gamma, up
+from pinnpoint_verify.checker import UNIT, Ball, gamma, mix, up
 from pinnpoint_verify.enclosures import inverse_gram, pairs
 from pinnpoint_verify.models import Model, bent, flat, space
 from pinnpoint_verify.reader import Array, larger, smaller
 from pinnpoint_verify.slab_fits import Modes, lost, symmetric
-from pinnpoint_verify.slab_leaves import Leaves
+from pinnpoint_verify.slab_leaves import Leaves, Tilt
 
 ORDER, COUNT, RIM = {1: 12, 2: 10, 3: 7}, {1: 9, 2: 8, 3: 5}, {1: 7, 2: 5, 3: 3}
 """Degrees of the polynomials in (ρ, s), and powers of ρ that are kept, by dimension."""
@@ -49,8 +49,24 @@ def _sum(x: Model, p: int, q: int) -> Model:
 class Kernel:
     """Of one query; S ≤ T, and the ball of radius R lies where κ and c are constant."""
 
-    def __init__(self, x0: Array, kappa: float, c: float, R: float, S: float, s0: float, powers: list[int]) -> None:
-        self.x0, self.kappa, self.c, self.R, self.S, self.s0 = x0, kappa, c, R, S, s0
+    def __init__(
+        self,
+        x0: Array,
+        kappa: float,
+        c: float,
+        R: float,
+        S: float,
+        s0: float,
+        powers: list[int],
+        flow: Array | None = None,
+    ) -> None:
+        self.x0, self.kappa, self.R, self.S, self.s0 = x0, kappa, R, S, s0
+        self.tilt, lost = None, Ball(c)
+        if flow is not None and np.any(flow):  # slabs.md, step 7d
+            beta = Ball(flow) / (2.0 * Ball(kappa))
+            self.tilt = Tilt(beta.m, beta.r, x0)
+            lost = lost + kappa * mix("c,c->", beta, beta)
+        self.c, self.blur = float(lost.m), float(lost.r)
         self.p, self.q, self.pt, self.qt = powers
         self.d = len(x0)
 
@@ -62,10 +78,15 @@ class Kernel:
         second = (4.0 * k / R**2) ** p * k / R**2 * inverse_beta(p, q) * M
         first = inverse_beta(self.pt, self.qt) / self.S ** (self.pt + 1)
         one = two = 0.0
+        wide = (2.0 ** (d / 2), 1.0) if self.tilt is None else (2.0**d * self.grown(s), 2.0 ** (d / 4) * self.grown(s))
         for factor, n in ((first, self.pt), (second, p)):
-            one += 2.0 ** (d / 2) * factor * s ** (n + 1) / (n + 1)
-            two += factor * (4.0 * math.pi * k) ** (-d / 4) * s ** (n + 1 - d / 4) / (n + 1 - d / 4)
+            one += wide[0] * factor * s ** (n + 1) / (n + 1)
+            two += wide[1] * factor * (4.0 * math.pi * k) ** (-d / 4) * s ** (n + 1 - d / 4) / (n + 1 - d / 4)
         return float(up(one * (1.0 + 1e-11))), float(up(two * (1.0 + 1e-11)))
+
+    def grown(self, s: float) -> float:
+        """Upper bound of e^{4κs|β|²}, by which a drift's factor raises bounds about the point (docs/slabs.md, 7f)."""
+        return 1.0 if self.tilt is None else math.exp(smaller(700.0, 4.0 * self.kappa * s * self.tilt.square)) * 1.001
 
     def missing(self, s: float) -> float:
         """Upper bound of 1 − (∫₀^s∫Ψ)/s: 1 − χ ≤ ρ^{p+1}/((p+1)B) has Gaussian moments, ϑ and e^{−cs} fall."""
@@ -73,14 +94,14 @@ class Kernel:
         moment = math.prod(0.5 * d + i for i in range(p + 1))
         cut = inverse_beta(p, q) / (p + 1) * (4.0 * self.kappa * s / self.R**2) ** (p + 1) * moment
         fade = inverse_beta(self.pt, self.qt) / (self.pt + 1) * (s / self.S) ** (self.pt + 1)
-        return float(up((cut + fade + self.c * s) * (1.0 + 1e-11)))
+        return float(up((cut + fade + (self.c + self.blur) * s) * (1.0 + 1e-11)))
 
     def resolve(self, V: Array, start: float, depth: int) -> None:
         """Cut the cells so that ω is followed for s ≥ start."""
         self.start, self.V = start, V
         floor = 0.35 * 4.0 * self.kappa * (start + self.s0) / self.R**2
         count, rim = COUNT[self.d], RIM[self.d]
-        self.leaves = Leaves(V, self.x0, self.R, floor, NEAR[self.d], count, self.q - 1, rim, depth)
+        self.leaves = Leaves(V, self.x0, self.R, floor, NEAR[self.d], count, self.q - 1, rim, depth, self.tilt)
         L, order = self.leaves, ORDER[self.d]
         S = space(2, order)
         self.unit = [int(np.flatnonzero((S.degree == 1) & (S.powers[:, i] == 1))[0]) for i in (0, 1)]
@@ -126,7 +147,7 @@ class Kernel:
         slope = _power(y, self.pt) * _power(left, self.qt) * scale
         slope = slope.scaled(Ball(float(inverse_beta(self.pt, self.qt))) / self.S)
         late = theta * over.scaled(k)
-        return over.scaled(Ball(self.R) * self.R), s.scaled(Ball(self.c)), [slope, late, theta]
+        return over.scaled(Ball(self.R) * self.R), s.scaled(Ball(self.c, self.blur)), [slope, late, theta]
 
     def _tops(self, s: Array) -> tuple[Array, Array]:
         """Upper bounds of |ω|e^y and Ψe^y, y = |x−x₀|²/4κ(s+s₀), for all later s."""
@@ -217,9 +238,10 @@ class Kernel:
             own, width = np.zeros((len(left), 2 * G.count - 1)), smaller(2 * G.count - 1 - skip, left.shape[1])
             own[:, skip : skip + width] = left[:, :width]
             # slabs.md, step 8b
-            each = np.maximum((own[G.bin] * G.means).sum(axis=1), 0.0) + (blurred + L.slack * size)[G.bin]
-            each = each + (G.two**2).sum(axis=1) * size[G.bin]
-            np.add.at(found, G.cell, G.share * (np.sqrt(each) + square[G.bin]) ** 2)
+            most, off = G.top + G.loss, G.loss * np.sqrt(size[G.bin])
+            each = np.maximum((own[G.bin] * G.means).sum(axis=1), 0.0) + (blurred + L.slack * size)[G.bin] * most**2
+            each = each + (G.two**2).sum(axis=1) * size[G.bin] * most**2
+            np.add.at(found, G.cell, G.share * (np.sqrt(each) + off + most * square[G.bin]) ** 2)
         return up(np.sqrt(found) * (1.0 + 1e-9))
 
     def _gather(self, made: Modes, k: int, a: Array, blur: Array, mean: Array, square: Array, more: int) -> None:
@@ -239,13 +261,15 @@ class Kernel:
             np.add.at(moments, G.cell, G.share[:, None] * np.einsum("ni,nip->np", A, G.moments))
             conv = _diagonals(own[:, :, None] * own[:, None])[G.bin]
             np.add.at(squares, G.cell, G.share * (conv * G.means).sum(axis=1))
+            most = G.top + G.loss  # slabs.md, step 8k
             size = np.abs(A).sum(axis=1)
-            np.add.at(sizes, G.cell, G.share * size**2)
+            np.add.at(sizes, G.cell, G.share * (size * most) ** 2)
             steps = np.abs(A) @ (G.first + np.arange(G.count))
-            wrong = Z.sum(axis=1) + G.noise * steps
-            np.add.at(fuzz, G.cell, G.share * 2.0 * size * wrong)
-            np.add.at(first, G.cell, G.share * ((np.abs(A) * G.one).sum(axis=1) + wrong + mean[G.bin]))
-            np.add.at(second, G.cell, G.share * ((np.abs(A) * G.two).sum(axis=1) + wrong + square[G.bin]) ** 2)
+            wrong = (Z.sum(axis=1) + G.noise * steps) * most + size * G.loss
+            np.add.at(fuzz, G.cell, G.share * 2.0 * size * most * wrong)
+            one, two = ((np.abs(A) * x).sum(axis=1) * most for x in (G.one, G.two))
+            np.add.at(first, G.cell, G.share * (one + wrong + mean[G.bin] * most))
+            np.add.at(second, G.cell, G.share * (two + wrong + square[G.bin] * most) ** 2)
         beta = moments @ G_inverse
         left = squares - (beta * moments).sum(axis=1)
         fog = up(lost(d) * slack * np.sqrt(sizes))

@@ -79,7 +79,7 @@ class Bundled:
             self.told += [f"which cells are in the groups of the {key}"] if isinstance(given, dict) else []
 
     def _convection(self) -> None:
-        """b: numbers, with values given all around, and averages alone (docs/slabs.md, step 8h)."""
+        """b: numbers, with values given all around, for points and averages over cells (docs/slabs.md, step 8h)."""
         given, mesh = self.said.get("convection"), self.mesh
         if given is None:
             return
@@ -88,8 +88,8 @@ class Bundled:
         need(len(b) == mesh.d and all(map(is_number, b)), "convection: not a number for each coordinate")
         free = (mesh.neighbour < 0) & (mesh.kind != DIRICHLET)
         need(not np.any(free), "convection: not followed where the boundary is free")
-        still = all(row["kind"] in ("cells", "mean") for row in self.rows)
-        need(still, "convection: followed for averages over cells alone")
+        still = all(row["kind"] != "gaussian" for row in self.rows)
+        need(still, "convection: not followed for Gaussian weights")
         mesh.flow = np.array(b, dtype=float)
 
     def _pieces(self) -> list[tuple[Array, Datum]]:

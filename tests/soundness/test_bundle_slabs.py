@@ -15,7 +15,7 @@ import pinnpoint as pp
 from pinnpoint.mesh.domains import generate
 from pinnpoint_verify import Refused, verify
 from pinnpoint_verify.enclosures import means
-from pinnpoint_verify.slab_data import Source
+from pinnpoint_verify.slab_data import Datum, Source
 from pinnpoint_verify.slab_kernels import Kernel
 from tests.support.forged import sealed
 
@@ -79,7 +79,8 @@ def solid():
 
 def drifting():
     heat = line(initial="sin(pi*x)", convection=[3.0], reaction=0.7, diffusion=1.3, source="1 + t")
-    return heat, heat.mean("m") + heat.cells([1, 2], "c", time=0.08) + heat.mean("over", since=0.05)
+    asked = heat.mean("m") + heat.cells([1, 2], "c", time=0.08) + heat.mean("over", since=0.05)
+    return heat, asked + heat.points([[0.4]], ["p"])
 
 
 def drifting_plane():
@@ -353,9 +354,10 @@ def test_balls_robin_lifts_and_drift_are_told_and_not_written(tmp_path):
     found = pp.certify(heat, guess, asked)
     with pytest.raises(pp.InputError, match="Gaussian weights, not balls"):
         pp.write_bundle(tmp_path / "balls", found, heat, guess, asked)
-    for convection, dirichlet, where in (([1.0], {}, [[0.4]]), ([1.0], {"left": 0.0}, None), (["1 + 0*x"], {}, None)):
+    for convection, dirichlet, spread in (([1.0], {}, 0.1), ([1.0], {"left": 0.0}, None), (["1 + 0*x"], {}, None)):
         drifted = line(2, steps=2, convection=convection, dirichlet=dirichlet or None)
-        asked, guess = drifted.mean() if where is None else drifted.points(where), np.zeros(9)
+        asked = drifted.mean() if spread is None else drifted.averages([[0.4]], spread=spread)
+        guess = np.zeros(9)
         with pytest.raises(pp.InputError, match="convection has them where"):
             pp.write_bundle(tmp_path / "drift", pp.certify(drifted, guess, asked), drifted, guess, asked)
     heat = line(2, **ROBIN, steps=2)
@@ -366,9 +368,9 @@ def test_balls_robin_lifts_and_drift_are_told_and_not_written(tmp_path):
     assert not (tmp_path / "balls").exists()
 
 
-def _kernel(d, T, c=0.0):
+def _kernel(d, T, c=0.0, flow=None):
     x0 = np.array([0.4, 0.55][:d])
-    return Kernel(x0, 0.7, c, 0.39, T, 0.0, [2, 3, 1, 1])
+    return Kernel(x0, 0.7, c, 0.39, T, 0.0, [2, 3, 1, 1], flow)
 
 
 @pytest.mark.parametrize("d", [1, 2])
@@ -407,10 +409,36 @@ def test_the_checkers_kernel_knows_solutions(d):
     assert unknown < 2e-3
 
 
+@pytest.mark.parametrize("d", [1, 2])
+def test_the_checkers_kernel_knows_solutions_that_drift(d):
+    """u = 1 with f = c, and x − b₁t with f = c = 0, are their own averages with ω and Ψ of a drift."""
+    mesh, T, c, flow = generate({1: "interval", 2: "square"}[d], 3), 0.1, 0.8, np.array([3.0, -2.0][:d])
+    V = mesh.points[np.sort(mesh.cells, axis=1)]
+    volume = np.abs(np.linalg.det(V[:, 1:] - V[:, :1])) / math.factorial(d)
+    kernel, start, mass, unknown = _kernel(d, T, c, flow), 2e-4, 0.0, 0.0
+    kernel.resolve(V, start, 12)
+    for a, b in pairwise([0.0, 0.06, 0.1]):
+        for factor, w in zip((1.0, c), kernel.slab(a, b, T, 3, 2), strict=True):
+            mass += factor * (b - a) * float(np.einsum("njk,jk,n->", w.beta[0], means(d, 2).m, volume))
+            unknown += factor * (b - a) * float((w.e1[0] * volume).sum())
+    off = unknown + kernel.early(start)[0] + 0.01 * c * start  # Ψ has an integral of about e^{−cs}
+    assert abs(mass + c * start - 1.0) <= off < 5e-3
+    kernel, total, unknown = _kernel(d, T, 0.0, flow), 0.0, 0.0
+    kernel.resolve(V, start, 12)
+    at = 0.5 * (V[:, :, None, 0] + V[:, None, :, 0])  # x is this quadratic
+    for a, b in pairwise([0.0, 0.06, 0.1]):
+        (w,) = kernel.slab(a, b, T, 3, 1)
+        for k, u in enumerate((at - flow[0] * 0.5 * (a + b), 0.0 * at - flow[0] * 0.5 * (b - a))):
+            each = np.einsum("njk,jklm,nlm,n->", w.beta[k], means(d, 4).m, u, volume, optimize=True)
+            total += (b - a) / (2 * k + 1) * float(each)
+            unknown += (b - a) * float((w.e1[k] * np.abs(u).max(axis=(1, 2)) * volume).sum())
+    assert abs(total - (0.4 - flow[0] * T)) <= unknown + kernel.early(start)[0] < 5e-3
+
+
 def test_the_checkers_source_is_enclosed():
     """Modes of sin(3x + 2t) on cells and slabs against Gauss rules, and means of even weights against a Gaussian's."""
     V = np.linspace(0.0, 1.0, 5)[np.stack([np.arange(4), np.arange(1, 5)], axis=1)][:, :, None]
-    source = Source([(np.arange(4), "sin(3*x + 2*t)")], V, 3, 1e-12)
+    source = Source([(np.arange(4), Datum("sin(3*x + 2*t)"))], V, 3, 1e-12)
     made, (x, w) = source.slab(0.2, 0.5), np.polynomial.legendre.leggauss(20)
     t, L = 0.35 + 0.15 * x, [np.ones_like(x), x, 1.5 * x**2 - 0.5]
     for n in range(4):
