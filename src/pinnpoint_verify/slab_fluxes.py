@@ -47,7 +47,7 @@ class Fluxes:
         self.at = np.sort(np.concatenate([facets for facets, _ in groups]))
         need(np.all(np.diff(self.at) > 0), "neumann: a facet belongs to two groups")
         need(np.all(mesh.kind[self.at] == NEUMANN), "neumann: data on other facets")
-        self.groups = [(np.searchsorted(self.at, facets), made) for facets, made in groups]
+        self.groups: list[tuple[Array, Made]] = [(np.searchsorted(self.at, f), made) for f, made in groups]
         self.V = mesh.points[mesh.facets[self.at]]
         self.area = areas(self.V).top
         self.trace = trace_constant(mesh)

@@ -11,6 +11,7 @@ import pinnpoint as pp
 from pinnpoint.models import Lift
 from pinnpoint.models.networks.mlp import MLP
 from pinnpoint_verify import Refused, box_claims, boxes, verify
+from tests.soundness.test_boxes import of_task, truth_of
 from tests.support.forged import sealed
 
 MIXED = {"boundary": [("neumann", "dirichlet")], "dirichlet": {"x+": "1 + t"}, "neumann": {"x-": "sin(t)"}}
@@ -90,6 +91,15 @@ def test_networks_verify_by_their_weights(activation, tmp_path):
     changed(folder, "lift/w1.npy", lambda a: a + 1e-3 * (a == a[0, 0]))
     with pytest.raises(Refused, match=r"prediction's own|is proved"):
         verify(folder)
+
+
+def test_the_shipped_network_in_the_plane_verifies_from_a_small_budget(tmp_path):
+    task, box, lift = of_task("heat_2d")
+    asked = box.points([[0.4, 0.55]])
+    found = pp.certify(box, lift, asked, budget=60)
+    folder = pp.write_bundle(tmp_path / "bundle", found, box, lift, asked)
+    assert any("proved" in line for line in verify(folder))
+    assert found.contains(truth_of(task, np.array([[0.4, 0.55]]), task.end)).all()
 
 
 PHYSICS = {

@@ -13,8 +13,11 @@ from pinnpoint.formulas.expressions import parse
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.models import Lift
 from pinnpoint.models.networks.heat import heat_task
+from pinnpoint.models.networks.mlp import MLP
 from pinnpoint.models.smooth import model_at
 from pinnpoint.taylor.models import constant
+from pinnpoint_verify import Refused, verify
+from tests.support.forged import sealed
 
 TASK = heat_task("heat_1d")
 AT = np.array([[0.4], [0.7]])
@@ -104,12 +107,20 @@ def test_lift_refuses_functions_other_queries_and_networks_of_other_inputs():
         pp.certify(problem, Lift("z"), problem.points(AT), lift=True)
 
 
-def test_bundle_of_a_lift_in_time_is_refused_with_its_reason(tmp_path):
-    problem = line(3, source="0", initial="0")
-    queries = problem.points(AT)
-    found = pp.certify(problem, "0.1*x*(1-x)*t", queries, lift=True)
-    with pytest.raises(pp.InputError, match="no witnesses"):
-        pp.write_bundle(tmp_path / "bundle", found, problem, "0.1*x*(1-x)*t", queries)
+def test_bundle_of_a_lifted_network_verifies_by_its_weights(tmp_path):
+    rng = np.random.default_rng(3)
+    weights = [0.5 * rng.normal(size=shape) for shape in ((4, 2), (1, 4))]
+    u = Lift(MLP(weights, [np.zeros(4), np.zeros(1)]), "0.1*x*(1-x)", "x*(1-x)", variables=("x", "t"))
+    problem = line(4, source="0", initial="x*(1-x)", end=0.1)
+    queries = problem.points(AT[:1])
+    found = pp.certify(problem, u, queries, lift=True)
+    folder = pp.write_bundle(tmp_path / "bundle", found, problem, u, queries)
+    assert any(line.startswith("q0: proved") for line in verify(folder))
+    W = np.load(folder / "lift" / "w1.npy")
+    np.save(folder / "lift" / "w1.npy", W + 1.0)
+    sealed(folder)
+    with pytest.raises(Refused, match="is claimed"):
+        verify(folder)
 
 
 def test_a_free_facet_between_held_nodes_is_free():

@@ -21,7 +21,7 @@ from pinnpoint.taylor.models import constant
 from pinnpoint.taylor.prisms import modes
 from pinnpoint.transfer.heat_kernel.kernel import HeatKernel, inverse_beta
 from pinnpoint.transfer.heat_kernel.modes import KernelModes
-from pinnpoint.transfer.slabs import measured
+from pinnpoint.transfer.slabs import measured, route
 from pinnpoint.transfer.slabs.data import Source
 from pinnpoint.transfer.slabs.enclosure import Slabs
 from pinnpoint.transfer.slabs.theorem import Sums, product_bound
@@ -352,6 +352,39 @@ def test_a_source_between_the_quadratics_is_seen_by_its_oscillation():
     w = 2.0 * PI * 8 * n
     assert c.contains([1000.0 / w**2 * math.cos(w * 0.4)]).all() or c.radius[0] > 0.5
     assert c.radius[0] > 1e-3
+
+
+def test_what_a_source_is_beyond_the_modes_counts(monkeypatch):
+    """f = L₃ on its one slab: all modes, states and fluxes vanish, and u does not."""
+    problem = line(2, initial="0", source="100*(20*(2*t-1)**3-12*(2*t-1))", end=1.0, steps=1)
+    rate = (np.arange(1.0, 4001.0, 2.0) * PI) ** 2
+    late, early = ((1.0 / rate - s * 12.0 / rate**2 + 60.0 / rate**3 - s * 120.0 / rate**4) for s in (1.0, -1.0))
+    truth = float(np.sum(8.0 / rate * 800.0 * (late + np.exp(-rate) * early)))  # by parts, mode by mode
+
+    def gap():
+        found = pp.certify(problem, np.zeros(problem.grid.levels.size * len(problem.nodes)), problem.mean())
+        return abs(float(found.center[0]) - truth) - float(found.radius[0])
+
+    assert gap() <= 0.0
+    monkeypatch.setattr(measured.Meter, "_left", lambda *a: (0.0, 0.0))
+    assert gap() > 0.0
+
+
+def test_what_boundary_values_are_between_the_levels_counts(monkeypatch):
+    """g = sin ωt vanishes at all levels, and so do the states; u(½, T) does not."""
+    problem = line(4, initial="0", dirichlet={"boundary": "10*sin(40*pi*t)"}, end=0.1, steps=2, grade="none")
+    omega, k = 40.0 * PI, np.arange(1.0, 401.0, 2.0)
+    rate = (k * PI) ** 2
+    own = 40.0 * k * PI * omega * (np.exp(-0.1 * rate) - 1.0) / (rate**2 + omega**2)
+    truth = float(np.sum(own * (-1.0) ** ((k - 1) / 2)))
+
+    def gap():
+        found = pp.certify(problem, np.zeros(problem.grid.levels.size * len(problem.nodes)), problem.points([[0.5]]))
+        return abs(float(found.center[0]) - truth) - float(found.radius[0])
+
+    assert gap() <= 0.0
+    monkeypatch.setattr(route, "mismatch", lambda *a: (0.0, True))
+    assert gap() > 0.0
 
 
 def test_friedrichs_constant_knows_the_diffusion():

@@ -12,10 +12,10 @@ from pinnpoint.fem.data.coefficients import per_cell
 from pinnpoint.fem.elastic.lifted_solids import LiftedSolid
 from pinnpoint.fem.elastic.solids import solid_of
 from pinnpoint.models.smooth import SmoothField
-from pinnpoint.outputs.bundle.continuous import kept
 from pinnpoint.outputs.bundle.document import text
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.outputs.bundle.parts import density
+from pinnpoint.outputs.bundle.predictions import kept
 from pinnpoint.systems.goals import CellStressAlong
 from pinnpoint.systems.queries import Queries
 from pinnpoint.taylor.inputs import fixed
