@@ -1,12 +1,13 @@
 """Random problems of the wider kinds with known solutions: whether the truth is inside, and how wide intervals are.
 
-    python studies/varying.py [--cases 500] [--seconds 400] [--quick] [--only Robin]
+    python studies/varying.py [--cases 500] [--seconds 400] [--quick] [--only Robin] [--seed 0]
 
 For each kind so many problems on lines and in the plane, and an eighth of that in space: coefficients that vary, with
 an average over a free side or the flux through the boundary and a point value (tests/support/varied.py), Robin sides
 with points, balls, averages and fluxes (robin.py there), periodic pairs (periodic.py), and negative reactions with
 points, a fifth of them lifts (helmholtz.py; where k² is not separated from the spectrum they count as refused). What
 was found is kept in results/varying.json after every few cases: the campaign may be stopped and goes on where it was.
+Another --seed draws other problems, and needs an --out of its own.
 """
 
 from __future__ import annotations
@@ -110,8 +111,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=400.0, help="stop after so much processor time")
     parser.add_argument("--quick", action="store_true", help="16 cases of each kind, as the tests run it")
     parser.add_argument("--only", choices=KINDS, help="one kind")
+    parser.add_argument("--seed", type=int, default=0, help="the first number that problems are drawn with")
     parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args()
+    if given.seed and given.out == OUT:
+        parser.error("--seed: results/varying.json has those drawn from 0; name another file with --out")
     cases = 16 if given.quick else given.cases
     table = json.loads(given.out.read_text(encoding="utf-8")) if given.out.exists() else {}
     for kind in [given.only] if given.only else KINDS:
@@ -119,7 +123,7 @@ def main() -> None:
             name = f"{kind}, {d}D"
             while time.process_time() < given.seconds and (row := table.get(name, {})).get("cases", 0) < count:
                 start, seed = time.process_time(), row.get("cases", 0) + row.get("refused", 0)
-                table[name] = added(row, one(kind, d, seed), time.process_time() - start)
+                table[name] = added(row, one(kind, d, given.seed + seed), time.process_time() - start)
                 if seed % 20 == 0:
                     keep(given.out, table)
             keep(given.out, table)

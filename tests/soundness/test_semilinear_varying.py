@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.base.errors import InputError
 from pinnpoint.cli.main import main
 from pinnpoint.formulas.expressions import parse
 from pinnpoint.mesh.quadrature import rule
 from pinnpoint.taylor.bernstein import pairs
+from pinnpoint.transfer.energy.estimator import Estimator
 from pinnpoint.transfer.goals import functional
 from pinnpoint.transfer.media import weights
 from pinnpoint.transfer.nonlinear.monotone import Monotone
@@ -56,8 +56,40 @@ def test_averages_with_matrices(free):
     certificate = pp.certify(problem, problem.space.U0, queries)
     assert certificate.contains([mean_of(exact), certificate.center[1]]).all()
     assert certificate.radius.max() < 0.3
-    with pytest.raises(InputError, match="need a scalar diffusion"):
-        pp.certify(problem, problem.space.U0, problem.points(X[:1, :2]))
+
+
+TURNED = [["2", "x/2"], ["x/2", "1"]]
+
+
+def check_matrices(A, g) -> None:
+    problem, exact = known(2, 4, 2, WAVES[2], A, "1+x", g)
+    certificate = pp.certify(problem, problem.space.U0, problem.points(X[:, :2]))
+    assert certificate.contains(exact(X[:, :2])).all()
+    assert certificate.radius.max() < 0.1
+
+
+@pytest.mark.parametrize("A", [[["4", "3"], ["3", "7"]], TURNED])
+def test_points_with_matrices(A):
+    check_matrices(A, "sinh(u)")
+
+
+def test_the_field_of_a_varying_matrix_counts(monkeypatch):
+    """∫ q·∇u_h is part of the value."""
+    monkeypatch.setattr(Estimator, "along", lambda self, side: (0.0, 0.0, 0.0))
+    with pytest.raises(AssertionError):
+        check_matrices([["1+3*x", "y"], ["y", "2"]], "sinh(u)")
+
+
+@pytest.mark.parametrize("A", [np.diag([9.0, 4.0]), np.array([[4.0, 3.0], [3.0, 7.0]])])
+def test_the_constant_of_an_ellipse(A):
+    """‖Ψ‖₄ of −log(s)/(4π√det A), s = yᵀA⁻¹y/R², is what stands beside ‖v‖₄."""
+    problem, _ = known(2, 4, 1, WAVES[2], [[str(v) for v in row] for row in A], "1", "u")
+    route = problem.transfer(problem.points(X[:1, :2]))
+    J = route.goals[0]
+    root = math.sqrt(np.linalg.det(A))
+    exact = (24.0 * math.pi * J.ball**2 * root) ** 0.25 / (4.0 * math.pi * root)
+    assert exact <= route._beside(J) / route.norms.fourth <= 1.001 * exact
+    assert np.linalg.norm(A, 2) ** 0.5 <= J.stretch[0] <= 1.5 * np.linalg.norm(A, 2) ** 0.5
 
 
 def test_a_cubic_and_a_tolerance():

@@ -23,6 +23,7 @@ from pinnpoint.fem.assembling.enrichments import reaction_load
 from pinnpoint.fem.conversion import as_mesh
 from pinnpoint.fem.data.coefficients import Data, per_cell
 from pinnpoint.fem.data.held import HeldBoundary
+from pinnpoint.fem.data.periodic import Periodic
 from pinnpoint.fem.extraction import Extraction
 from pinnpoint.fem.fields import Component
 from pinnpoint.fem.problem import FiniteElements
@@ -32,7 +33,7 @@ from pinnpoint.formulas.expressions import parse
 from pinnpoint.formulas.signs import everywhere
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.quadrature import rule
-from pinnpoint.mesh.topology import Topology
+from pinnpoint.mesh.refine import Refiner
 from pinnpoint.models.given import Prediction
 from pinnpoint.systems.queries import Goal, Queries
 from pinnpoint.systems.semilinear.base import AbstractSemilinear
@@ -47,7 +48,7 @@ from pinnpoint.transfer.nonlinear.reactions import CubicTerm, ReactionTerm
 class Semilinear(FiniteElements, Transferable):
     """The Galerkin system of −∇·(A∇u) + c u + g(u) = f with g(u) = λu³, or another g.
 
-    u = g_D on Dirichlet groups, A∇u·n = g_N on Neumann groups. ∫ λu³φ_i is exact for linear elements and λ constant on
+    u = g_D on Dirichlet groups, A∇u·n = g_N on Neumann groups, A∇u·n + αu = g on Robin groups. ∫ λu³φ_i is exact for linear elements and λ constant on
     cells; all other integrals are those of `ReactionDiffusion`. The Lipschitz constants of the certificates follow from
     the reaction, the mesh and the state.
 
@@ -58,7 +59,7 @@ class Semilinear(FiniteElements, Transferable):
     cubic
         λ: a number, a table from cell groups, or one number per cell. For λ ≥ 0 the discrete root is unique; a negative
         λ is accepted, and then a certificate is refused where no root is verified.
-    source, diffusion, reaction, dirichlet, neumann, weight, quadrature
+    source, diffusion, reaction, dirichlet, neumann, robin, periodic, weight, quadrature
         As in `ReactionDiffusion`; the rule of `quadrature` also integrates a general g.
     degree
         1, or 2 for quadratic elements: with the continuous target, and a cubic of one λ.
@@ -86,6 +87,8 @@ class Semilinear(FiniteElements, Transferable):
         dirichlet: Mapping[str, Any] | None = None,
         neumann: Mapping[str, Any] | None = None,
         *,
+        robin: Mapping[str, Any] | None = None,
+        periodic: Mapping[str, str] | Periodic | None = None,
         weight: Matrix | None = None,
         quadrature: int | None = None,
         degree: int = 1,
@@ -104,7 +107,17 @@ class Semilinear(FiniteElements, Transferable):
         lam = None if cubic is None else per_cell("cubic", cubic, mesh)
         acts = lam is None or bool(np.any(lam))
         linear = ReactionDiffusion(
-            mesh, source, diffusion, reaction, dirichlet, neumann, quadrature=quadrature, degree=degree, floating=acts
+            mesh,
+            source,
+            diffusion,
+            reaction,
+            dirichlet,
+            neumann,
+            robin=robin,
+            periodic=periodic,
+            quadrature=quadrature,
+            degree=degree,
+            floating=acts,
         )
         where = assembly.pattern(linear.nodes)
         A = sp.csr_array((linear.A + linear.A.T) * 0.5)
@@ -117,7 +130,9 @@ class Semilinear(FiniteElements, Transferable):
         if lam is not None and degree == 1:
             w = np.asarray(lam * mesh.volumes * share(mesh.dim))
             frozen(w)
-            system: AbstractSemilinear = CubicSystem(A, linear.b, linear.space, mesh.cells, w, where.slot, weight)
+            system: AbstractSemilinear = CubicSystem(
+                A, linear.b, linear.space, linear.nodes.cell_dofs, w, where.slot, weight
+            )
         elif g is not None:
             bary, weights = rule(mesh.dim, linear.quadrature)
             phi, v = linear.nodes.shapes(bary), mesh.volumes[:, None] * weights[None, :]
@@ -202,16 +217,49 @@ class Semilinear(FiniteElements, Transferable):
         """The average over cells, or over blocks about points, as of `ReactionDiffusion`."""
         return self.linear.cells(where, side, name)
 
+    def everywhere(self, name: str = "everywhere") -> Queries:
+        """The largest error of the prediction over the whole domain, max |u_θ − u|, by level sets."""
+        return self.linear.everywhere(name)
+
+    def l2_error(self, name: str = "l2-error") -> Queries:
+        """The prediction's error in the mean over the domain, as of `ReactionDiffusion`."""
+        return self.linear.l2_error(name)
+
+    def energy_error(self, name: str = "energy-error") -> Queries:
+        """The prediction's error in the energy norm of the linear part."""
+        return self.linear.energy_error(name)
+
+    def maximum(self, group: str | None = None, name: str = "maximum") -> Queries:
+        """The largest value of the solution over the domain, or a group of cells."""
+        return self.linear.maximum(group, name)
+
+    def minimum(self, group: str | None = None, name: str = "minimum") -> Queries:
+        """The smallest value of the solution over the domain, or a group of cells."""
+        return self.linear.minimum(group, name)
+
     def flux(self, group: str, name: str | None = None) -> Queries:
-        """Refused: with the cubic the weak form's flux is not an affine functional of the coefficients."""
+        """The total flux ∫ g − αu through a Robin group.
+
+        Through others it is refused: with g(u) the weak form's flux is not an affine functional of the coefficients.
+        """
+        if self.linear.sides is not None and self.linear.sides.has(group):
+            return self.linear.flux(group, name)
         raise InputError(
-            f"flux '{group}': the flux of a semilinear problem is not a linear functional of its coefficients; ask for "
-            "points or averages"
+            f"flux '{group}': the flux of a semilinear problem through a group without a Robin condition is not a "
+            "linear functional of its coefficients; ask for points or averages"
         )
 
     def extract(self, prediction: Prediction, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""
         return self.linear.extract(prediction, how)
+
+    def whole(self, U: Vector) -> Vector:
+        """A state as it is drawn."""
+        return self.linear.whole(U)
+
+    def refiner(self) -> Refiner:
+        """How the mesh is refined: sides of periodic pairs alike."""
+        return self.linear.refiner()
 
     def enriched(self, U: Vector) -> Enrichment:
         """The problem on linear elements and edge bubbles, linearised at its discrete solution U."""
@@ -250,8 +298,8 @@ class Semilinear(FiniteElements, Transferable):
     def transfer(self, queries: Queries, tolerance: Limits = None, budget: int | None = None) -> Monotone:
         """The proved way to these queries' values of the PDE's own solution."""
         self.require_transfer()
-        T = Topology.of(self.mesh)
-        model = self.linear.continuum(T, budget)
+        T = self.linear.topology
+        model = replace(self.linear.continuum(T, budget), reacts=True)
         quadratic = model.d if self.degree == 2 else 0
         term = CubicTerm(self.cubic) if self.g is None else ReactionTerm(self.g, quadratic)  # type: ignore[arg-type]
         facets_of, cells_of = partial(T.numbers_of_group, self.mesh), self.linear.cell_numbers
@@ -276,10 +324,11 @@ class Semilinear(FiniteElements, Transferable):
                 f"target: the continuous target needs λ ≥ 0, a monotone reaction; cell {cell} has "
                 f"{float(self.cubic[cell])!r}. Say target='discrete', or pass transfer="
             )
-        if self.space.n == self.space.N and not (self.linear.reaction_varies or np.any(self.linear.reaction)):
+        held = bool(self.held.parts) or self.linear.sides is not None
+        if not (held or self.linear.reaction_varies or np.any(self.linear.reaction)):
             raise InputError(
                 "target: without a Dirichlet group and without a reaction c the energy error is not bounded; fix a "
-                "value on some group, give c > 0, or say target='discrete'"
+                "value on some group, give c > 0 or a Robin group, or say target='discrete'"
             )
         self.linear.require_transfer()
 

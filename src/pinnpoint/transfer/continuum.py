@@ -97,6 +97,8 @@ class Continuum:
     frugal
         Whether the source needs to be known no better than radii of points and balls are: those of fluxes and of
         averages over sides may be nothing but its error.
+    reacts
+        Whether a reaction g(u) comes on top, which is left to who knows it.
     """
 
     topology: Topology
@@ -118,6 +120,7 @@ class Continuum:
     helpers: Helpers | None = None
     seam: Seam | None = None
     frugal: bool = False
+    reacts: bool = False
 
     __repr__ = brief
 
@@ -255,6 +258,8 @@ class Continuum:
         thorough
             False where it may cost no more than `MOST` factorizations of linear elements.
         """
+        if self.reacts:
+            return "mesh constant: is for linear problems"
         folded = self.gluing is not None and self.folded
         if self.medium is not None or self.stretch is not None or self.exchange is not None or folded:
             return "mesh constant: κ and c must be constant on each cell, boundaries straight, fixed or free"

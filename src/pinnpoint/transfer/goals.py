@@ -91,6 +91,8 @@ class Functional:
         Radius of the mollifier's ball, and its kernel.
     potential, height
         Where coefficients vary and it is asked for, Ψ, and a number with Ψ ≤ height · Φ, Φ the kernel for κ = 1.
+    stretch
+        Upper bounds of ‖L‖ and of (det L)^¼ where Φ is one of |L⁻¹(x − x₀)|.
     proved
         False where an ingredient is an estimate.
     outlook
@@ -117,6 +119,7 @@ class Functional:
     field: Field | None = None
     potential: Density | None = None
     height: float = 0.0
+    stretch: tuple[float, float] = (1.0, 1.0)
 
     __repr__ = brief
 
@@ -330,11 +333,6 @@ def _varying(
     if average > 0.0:
         return ball_as_it_is(model, x0, average)  # kernels.md, step 7a
     place = surroundings_at(coefficients, cell, x0, name)
-    if whole and place.matrix is not None:
-        raise InputError(
-            f"query '{name}': points beside a nonlinear reaction need a scalar diffusion; ask for averages over balls, "
-            "cells or blocks, or say target='discrete'"
-        )
     R = reach(place, x0, model.walls(), name)  # kernels.md, step 2b
     return _about(model, place, R, cell, x0, model.source_at(cell), name, whole=whole)
 
@@ -418,6 +416,7 @@ def _known(at: Found, outlook: str, spent: Work) -> Functional:
         work=spent.spent,
         potential=at.potential,
         height=at.height,
+        stretch=at.stretch,
     )
 
 

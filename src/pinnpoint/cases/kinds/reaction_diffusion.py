@@ -44,15 +44,15 @@ class ScalarSpec(ProblemSpec):
 def read(table: Table) -> dict[str, Any]:
     """Coefficients and conditions."""
     given = {"diffusion": read_diffusion(table), "reaction": read_reaction(table), "convection": read_convection(table)}
-    given["robin"] = read_robin(table.table("robin")) if table.has("robin") else None
-    given["periodic"] = read_periodic(table.table("periodic")) if table.has("periodic") else None
-    table.known.extend(("robin", "periodic"))
     return given | {"source": read_source(table)} | read_sides(table)
 
 
 def read_sides(table: Table) -> dict[str, Any]:
-    """Values and fluxes on boundary groups."""
-    return {word: read_conditions(table.table(word)) for word in ("dirichlet", "neumann")}
+    """Values, fluxes, Robin conditions and periodic pairs of boundary groups."""
+    given: dict[str, Any] = {"robin": read_robin(table.table("robin")) if table.has("robin") else None}
+    given["periodic"] = read_periodic(table.table("periodic")) if table.has("periodic") else None
+    table.known.extend(("robin", "periodic"))
+    return given | {word: read_conditions(table.table(word)) for word in ("dirichlet", "neumann")}
 
 
 def require_numbers(spec: ScalarSpec) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pinnpoint import fem
 from pinnpoint.base.errors import InputError
-from pinnpoint.cases.kinds.base import NONLINEAR, Kind, Setting
+from pinnpoint.cases.kinds.base import EXTREMES, NONLINEAR, SCALAR_GOALS, Kind, Setting
 from pinnpoint.cases.kinds.coefficients import read_diffusion, read_reaction, read_source
 from pinnpoint.cases.kinds.reaction_diffusion import KEYS, ScalarSpec, on_cells, read_sides
 from pinnpoint.cases.tables import Table
@@ -42,8 +42,8 @@ def read(table: Table) -> dict[str, Any]:
 def build(spec: CubicSpec, mesh: Mesh, setting: Setting) -> fem.Semilinear:
     """The assembled problem."""
     g = None if spec.g is None else fem.Reaction(spec.g)
-    given = on_cells(spec, mesh)
-    return fem.Semilinear(mesh, spec.cubic, *given, degree=spec.degree, quadrature=setting.quadrature, g=g)
+    given, more = on_cells(spec, mesh), {"robin": spec.robin, "periodic": spec.periodic, "g": g}
+    return fem.Semilinear(mesh, spec.cubic, *given, **more, degree=spec.degree, quadrature=setting.quadrature)
 
 
 KIND = Kind(
@@ -51,7 +51,8 @@ KIND = Kind(
     CubicSpec,
     read,
     build,
-    KEYS,
+    (*KEYS, "robin", "periodic"),
+    goals=(*SCALAR_GOALS, *EXTREMES),
     special=("cubic", "g"),
     methods=NONLINEAR,
     rechecked=True,

@@ -39,9 +39,11 @@ import numpy as np
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import InputError
+from pinnpoint.mesh.gluing import seams
 from pinnpoint.rounding.arithmetic import down, sum_up, up
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.energy.anchors import DIRICHLET, NEUMANN
+from pinnpoint.transfer.everywhere.l2 import second_constant
 from pinnpoint.transfer.points.kernels import Kernel
 from pinnpoint.transfer.points.potentials import FOURTH
 from pinnpoint.transfer.spectrum.separation import first_eigenvalue
@@ -118,12 +120,7 @@ class Norms:
         ends = np.where(faces == 2, 1.0, np.where(faces == 1, 0.25, 0.0))
         # continuous.md, step 10i
         friction = float(down(float(model.kappa.min()) * PI_DOWN**2 * np.sum(ends / high**2) + least, 32))
-        if not friction > 0.0:
-            raise InputError(
-                "target: for a nonlinear reaction the continuous target needs a face of the box that is Dirichlet, or "
-                "a reaction c > 0; say target='discrete'"
-            )
-        second = float(up(1.0 / down(math.sqrt(friction))))
+        second = float(up(1.0 / down(math.sqrt(friction)))) if friction > 0.0 else _by_paths(model)
         alpha, beta = np.where(faces == 0, 1.0 / low, 0.0), np.where(faces == 2, 1.0, 2.0)
         lines = float(np.prod(alpha * second + beta * gradient))  # continuous.md, step 10i
         fourth = float(up(second ** (4 - model.d) * lines, 32))
@@ -133,7 +130,9 @@ class Norms:
     def _across(cls, model: Continuum, gradient: float, least: float) -> Norms:
         alpha, beta = lines(model)
         first = first_eigenvalue(model) if np.any(model.kind == DIRICHLET) else 0.0
-        second = float(up(1.0 / down(math.sqrt(down(first + least)))))  # indefinite.md, step 7b
+        total = down(first + least)
+        # indefinite.md, step 7b
+        second = float(up(1.0 / down(math.sqrt(total)))) if total > 0.0 else _by_paths(model)
         product = float(np.prod(alpha * second + beta * gradient))  # indefinite.md, step 7a
         fourth = float(up(second ** (4 - model.d) * product, 32))
         return cls(model.d, second, float(up(math.sqrt(math.sqrt(fourth)))), gradient, vanishing=False)
@@ -154,33 +153,54 @@ class Norms:
         """Upper bound of ‖vΦ‖₂/E."""
         return self.below(kernel.radius, kernel.kappa, point=kernel.average_radius == 0.0)
 
-    def below(self, R: float, kappa: float, *, point: bool = False) -> float:
+    def below(
+        self, R: float, kappa: float, *, point: bool = False, stretch: tuple[float, float] = (1.0, 1.0)
+    ) -> float:
         """The same for any kernel between zero and the potential of a point that vanishes at R.
 
-        `point` for that of a point with the mollifier C(1 − s).
+        `point` for that of a point with the mollifier C(1 − s). For a potential of |L⁻¹y| `stretch` has upper bounds of
+        ‖L‖ and of (det L)^¼.
         """
         if self.d == 3 and not self.vanishing:
-            free = 4.0 * self.gradient + 2.0 * self.second / R  # continuous.md, step 10i
+            # continuous.md, step 10i; indefinite.md, step 10d
+            free = 4.0 * stretch[0] * self.gradient + 2.0 * self.second / R
             return float(up(free / (4.0 * PI_DOWN * kappa), 8))
         if self.d == 3:
-            return float(up(self.gradient / (2.0 * PI_DOWN * kappa), 8))  # continuous.md, step 10h
+            # continuous.md, step 10h; indefinite.md, step 10d
+            return float(up(stretch[0] * self.gradient / (2.0 * PI_DOWN * kappa), 8))
         if self.d == 2:  # ∫ over the ball is πR² ∫ ds
             mean = FOURTH if point else 24.0
             length = math.sqrt(math.sqrt(PI_UP * R * R * mean)) / (4.0 * PI_DOWN * kappa)
-            return float(up(self.fourth * length, 16))  # continuous.md, step 10h
+            # continuous.md, step 10h; indefinite.md, step 10d
+            return float(up(self.fourth * length * stretch[1], 16))
         # ∫_0^1 (1 − ρ)⁶(3 + ρ)² dρ = 88/63 < 1.397, ∫_0^1 (1 − ρ)² dρ = 1/3
         largest, square = (3.0 / 16.0, 1.397 / 256.0) if point else (0.5, 1.0 / 12.0)
         one = self.top * R / kappa * math.sqrt(2.0 * R * square)
         return float(up(min(one, self.second * R / kappa * largest), 16))
 
 
+def _by_paths(model: Continuum) -> float:
+    """C of ‖v‖₂ ≤ C E by the paths of cells, which may end at Robin facets, or a refusal."""
+    second = second_constant(model)  # indefinite.md, step 11b
+    if not math.isfinite(second):
+        raise InputError(
+            "target: for a nonlinear reaction the continuous target needs a Dirichlet group, a reaction c > 0 or a "
+            "Robin group with a coefficient > 0: otherwise nothing bounds the energy error. Or say target='discrete'"
+        )
+    return second
+
+
 def faces_of(model: Continuum) -> Vector | None:
     """How many of the two faces across each axis are Dirichlet; None where the domain is not its bounding box.
 
-    A connected domain in the box whose boundary lies in the box's boundary is the box.
+    A connected domain in the box whose boundary lies in the box's boundary is the box. Sides of periodic pairs count as
+    free ones, and belong to the boundary of what is cut open there.
     """
     outside = model.topology.facet_cells[:, 1] < 0
     P, kind = model.points[model.topology.facets[outside]], model.kind[outside]
+    if model.gluing is not None:  # indefinite.md, step 11c
+        cut = seams(model.points, model.gluing)
+        P, kind = np.concatenate([P, cut]), np.concatenate([kind, np.full(len(cut), NEUMANN)])
     count, covered = np.zeros(model.d), np.zeros(len(P), dtype=bool)
     for axis in range(model.d):
         for end in (model.points[:, axis].min(), model.points[:, axis].max()):
@@ -193,6 +213,11 @@ def faces_of(model: Continuum) -> Vector | None:
 def lines(model: Continuum) -> tuple[Vector, Vector]:
     """α_i and β_i for a domain whose Neumann facets lie across axes; others are refused."""
     T, d = model.topology, model.d
+    if model.gluing is not None:  # indefinite.md, step 11c
+        raise InputError(
+            "periodic: beside a nonlinear reaction the continuous target is proved for periodic pairs of intervals, "
+            "rectangles and boxes, and this domain is none of them. Say target='discrete'"
+        )
     free = np.flatnonzero(model.kind == NEUMANN)
     P = model.points[T.facets[free]]
     flat = np.all(P == P[:, :1], axis=1)

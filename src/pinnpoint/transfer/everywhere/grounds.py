@@ -25,7 +25,7 @@ def require_grounds(model: Continuum, name: str, *, solved: bool, pointwise: boo
             f"query '{name}': of a lift beside periodic pairs only values, averages and fluxes are proved: slopes that "
             "jump at the pairs load them, and no bound everywhere or in the mean counts that. Certify without the lift"
         )
-    if float(model.reaction.min()) < 0.0 and (model.exchange is not None or model.gluing is not None):
+    if not model.reacts and float(model.reaction.min()) < 0.0 and (model.exchange is not None or model.gluing is not None):
         raise InputError(
             f"query '{name}': bounds everywhere and in the mean are not proved for reactions below zero beside Robin "
             "groups or periodic pairs; ask for points, averages or fluxes"
@@ -61,6 +61,8 @@ def _require_cover(model: Continuum, name: str, *, solved: bool) -> None:
         why = "for coefficients that vary inside cells, are matrices or convect"
     elif model.exchange is not None:
         why = "beside Robin sides"
+    elif model.reacts:
+        why = "beside a nonlinear reaction"
     elif isinstance(found := cover(model), str):
         why = f"here: {found}"
     if why:

@@ -101,7 +101,7 @@ def mean_constant(model: Continuum) -> float:
 
 def is_plain(model: Continuum) -> bool:
     """Whether the checker has the theorem: numbers as coefficients, straight and held or free boundaries, no fluxes."""
-    other = model.exchange is not None or model.gluing is not None or model.boundary_load is not None
+    other = model.exchange is not None or model.gluing is not None or model.boundary_load is not None or model.reacts
     return model.medium is None and model.stretch is None and not other and float(model.reaction.min()) >= 0.0
 
 

@@ -73,9 +73,8 @@ def _of_data(setting: Setting, cells: Index, sign: float) -> float:
 def _at_candidates(setting: Setting, mismatch: tuple[float, bool], cells: Index, sign: float) -> float:
     """The largest corrected value, from below, at the vertices where ũ is largest; −∞ where there is none."""
     model = setting.model
-    if (
-        model.coefficients is not None or model.gluing is not None
-    ):  # values are corrected where κ and c are constant on each cell
+    # values are corrected where κ and c are constant on each cell, and the problem is linear
+    if model.coefficients is not None or model.gluing is not None or model.reacts:
         return -math.inf
     held = np.unique(model.topology.facets[model.kind == DIRICHLET])
     inner = np.setdiff1d(model.topology.cells[cells], held)

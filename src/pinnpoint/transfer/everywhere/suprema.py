@@ -140,7 +140,7 @@ class Suprema(Extremes):
                 "each axis, or Neumann facets on the faces of a box. Ask for points, or fix values there"
             )
         same = proved_again.upper <= best.upper and proved_again.lower >= best.lower
-        plain = self.model.boundary_load is None and self.model.exchange is None
+        plain = self.model.boundary_load is None and self.model.exchange is None and not self.model.reacts
         plain = plain and float(self.model.reaction.min()) >= 0.0
         return replace(best, rechecked=same and best.proved and plain)
 

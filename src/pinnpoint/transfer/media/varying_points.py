@@ -62,6 +62,8 @@ class Found:
         Of the ball, or of the ellipsoid |L⁻¹(x − x₀)| < R.
     potential, height
         Ψ itself where it is asked for, and a number with Ψ ≤ height · Φ, Φ the kernel for κ = 1.
+    stretch
+        Upper bounds of ‖L‖ and of (det L)^¼ where Φ is one of |L⁻¹(x − x₀)|.
     """
 
     source: Density
@@ -72,6 +74,7 @@ class Found:
     radius: float
     potential: Density | None = None
     height: float = 0.0
+    stretch: tuple[float, float] = (1.0, 1.0)
 
     __repr__ = brief
 
@@ -180,7 +183,15 @@ def found(
     if not whole:
         return Found(w, q, value, error, sure, kernel.radius)
     psi = point.potential(points, cells, volumes, small * kernel.radius**2 / float(place.local.kappa.value))
-    return Found(w, q, value, error, sure, kernel.radius, psi, point.largest(1.0))
+    return Found(w, q, value, error, sure, kernel.radius, psi, point.largest(1.0), _stretch(place))
+
+
+def _stretch(place: Surroundings) -> tuple[float, float]:
+    """Upper bounds of ‖L‖, by ‖A‖ ≤ ‖A‖_F, and of (det L)^¼; 1 where there is no matrix."""
+    if place.matrix is None:
+        return 1.0, 1.0
+    frobenius = math.sqrt(up(sum(x.size() ** 2 for row in place.local.A for x in row), 16))  # indefinite.md, step 10d
+    return float(up(math.sqrt(frobenius), 16)), float(up(math.sqrt(math.sqrt(place.local.root.size())), 16))
 
 
 def averaged(

@@ -20,13 +20,16 @@ b(e₁, ε) lies between −η₋²/4 and η₊²/4 as for linear problems: the 
 
 *Dirichlet data.* λu³ is nondecreasing, so two solutions whose data differ by at most m differ by at most m: test the
 difference of the equations with (u − ū − m)⁺. *One dimension:* |u(x) − u_h(x)| ≤ C_pt t ≤ C_pt η.
+
+Robin facets have g − αu_h in the place of g_N, and the dual g − αz_h. *Everywhere:* (g(u) − g(u_h))e ≥ −γe², so level
+sets see f − g(u_h) as they see f, and γ|e| beside it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -36,18 +39,20 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.claims import Claim
 from pinnpoint.certificates.evidence import Evidence
+from pinnpoint.certificates.extremes import Extremes
 from pinnpoint.certificates.transfer import PRODUCTS, Route, TransferBound, TransferContext, with_reserve
-from pinnpoint.rounding.arithmetic import UNIT, down, gamma, require_round_to_nearest, sum_up, up
-from pinnpoint.systems.queries import Flux, Queries
+from pinnpoint.rounding.arithmetic import UNIT, at_most, down, gamma, require_round_to_nearest, sum_up, up
+from pinnpoint.systems.goals import EnergyError, Everywhere, Maximum, Minimum
+from pinnpoint.systems.queries import Queries
 from pinnpoint.taylor.bernstein import Density, pairs
 from pinnpoint.transfer.continuum import Continuum, bernstein
-from pinnpoint.transfer.energy.anchors import DIRICHLET
 from pinnpoint.transfer.energy.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.energy.norms import Norms
 from pinnpoint.transfer.energy.products import combined, paired
 from pinnpoint.transfer.equilibrated import (
     BATCH,
     MODELS,
+    UNBOUNDED,
     Enclosed,
     coefficient_claims,
     data_claims,
@@ -56,10 +61,14 @@ from pinnpoint.transfer.equilibrated import (
     remarks,
     within,
 )
+from pinnpoint.transfer.everywhere.asked import asked_for, extreme_queries
+from pinnpoint.transfer.everywhere.grounds import require_grounds
+from pinnpoint.transfer.everywhere.setting import OnCells, Setting
 from pinnpoint.transfer.goals import Functional, functionals
 from pinnpoint.transfer.line.one_dimension import pointwise
+from pinnpoint.transfer.media.coefficients import Field
 from pinnpoint.transfer.nonlinear.ceilings import Ceilings
-from pinnpoint.transfer.nonlinear.reactions import Term, height, least_reaction
+from pinnpoint.transfer.nonlinear.reactions import Term, height, held_all_around, least_reaction
 from pinnpoint.transfer.points.places import cell_of
 from pinnpoint.transfer.points.potentials import potential
 
@@ -141,14 +150,29 @@ class Monotone(Route):
     def __post_init__(self) -> None:
         require_round_to_nearest()
         model, asked = self.model, self.queries
-        for goal, name in zip(asked.goals, asked.names, strict=True):
-            if isinstance(goal, Flux):
-                raise InputError(f"query '{name}': fluxes of semilinear problems have no transfer; ask for points")
-        found = functionals(model, asked, self.facets_of, self.cells_of, harmonic=True)  # continuous.md, step 10c
+        found = self._functionals()
+        for J, name in zip(found, asked.names, strict=True):
+            if J.lift is not None:
+                raise InputError(
+                    f"query '{name}': fluxes of semilinear problems through Dirichlet groups have no transfer; ask for "
+                    "points, averages, or fluxes through Robin groups"
+                )
         fall = self.term.fall + max(0.0, -least_reaction(model))  # indefinite.md, step 10a
         object.__setattr__(self, "norms", Norms.of(model).falling(float(up(fall)) if fall > 0.0 else 0.0, model))
         object.__setattr__(self, "goals", found)
         object.__setattr__(self, "potentials", tuple(self._potential(i, J) for i, J in enumerate(found)))
+
+    def _functionals(self) -> tuple[Functional, ...]:
+        """Of all queries; extremes have none, and their intervals come from bounds on cells."""
+        asked, extreme = self.queries, extreme_queries(self.queries.goals)
+        values = [i for i in extreme if isinstance(asked.goals[i], Everywhere | Maximum | Minimum)]
+        if extreme:
+            name = asked.names[(values or extreme)[0]]
+            require_grounds(self.model, name, solved=True, pointwise=bool(values))
+        some = asked.only([i for i in range(len(asked)) if i not in extreme]) if len(extreme) < len(asked) else None
+        # continuous.md, step 10c
+        found = iter(() if some is None else functionals(self.model, some, self.facets_of, self.cells_of, harmonic=True))
+        return tuple(Functional(known=True) if i in extreme else next(found) for i in range(len(asked)))
 
     @property
     def functionals(self) -> Queries:
@@ -183,12 +207,16 @@ class Monotone(Route):
         if self.norms.fall == 0.0 and model.medium is None:
             given = Ceilings.of(model, state, reacts=True, at_zero=self.term.at_zero)
             found = within(given, self.queries.goals, self.goals, found)
+        extreme = extreme_queries(self.queries.goals)
+        found = [UNBOUNDED if i in extreme else f for i, f in enumerate(found)]
         terms = {name: np.array([attributes(f, name)[name] for f in found]) for name in TERMS}
         if mismatch > 0.0:
             change = self._missed(mismatch)
-            terms["boundary"] = np.array([0.0 if J.known else change for J in self.goals])  # continuous.md, step 10j
+            # continuous.md, step 10j
+            terms["boundary"] = np.array([0.0 if J.known else float(up(change * J.reach)) for J in self.goals])
         proved = sure and model.load.proved and all(J.proved for J in self.goals)
         proved = proved and (model.boundary_load is None or model.boundary_load.density.proved)
+        proved = proved and (model.exchange is None or model.exchange.alpha.proved)
         details = {
             "energy_bound": primal.energy,
             "dual_energy_bound": np.array([f.dual for f in found]),
@@ -198,6 +226,7 @@ class Monotone(Route):
         pairs = {i: pair for i, (pair, _) in pairs_.items()}
         duals = {i: z for i, (_, z) in pairs_.items()}
         evidence = Evidence(
+            extremes=self._extremes(primal, (mismatch, sure)) if extreme else None,
             indicators=indicators(model, primal.bounds, pairs, np.sum(list(terms.values()), axis=0), self.tolerance),
             mismatched_cells=model.mismatched_cells(state, mismatch),
             remarks=tuple(remarks(self.queries.names, self.goals, found, model.budget)),
@@ -205,6 +234,24 @@ class Monotone(Route):
         )
         here = np.array([f.center for f in found])
         return TransferBound(with_reserve(terms), self._claims(mismatch, sure), details, None, here, proved, evidence)
+
+    def _extremes(self, primal: Primal, mismatch: tuple[float, bool]) -> Extremes:
+        """What is known of the largest error, of norms and of extreme values."""
+        for goal, name in zip(self.queries.goals, self.queries.names, strict=True):
+            if isinstance(goal, EnergyError) and mismatch[0] > 0.0:
+                raise InputError(
+                    f"query '{name}': beside a nonlinear reaction the energy error needs Dirichlet data that the "
+                    f"elements meet exactly, such as numbers; the data given differs by up to {mismatch[0]:.3g}"
+                )
+        length = float(up(self.norms.second * primal.energy, 2))  # indefinite.md, step 11e
+        carried = float(up(self.norms.fall * length)) if self.norms.fall else 0.0  # indefinite.md, step 11d
+        seen = OnCells.empty(self.model, primal.side)
+        bounds = self.model.estimator.measure(primal.side, [], seen)[0]
+        lengths = length, at_most(primal.energy)
+        setting = Setting(self.model, primal.side, bounds, seen, carried=carried, lengths=lengths)
+        if mismatch[0] > 0.0:
+            mismatch = self._missed(mismatch[0]), mismatch[1]
+        return asked_for(setting, mismatch, self.queries, self.cells_of, lifted=False)
 
     def _missed(self, mismatch: float) -> float:
         """What Dirichlet data within `mismatch` of the state's changes anywhere."""
@@ -215,7 +262,7 @@ class Monotone(Route):
             length = math.sqrt(sum_up(up(model.topology.volumes * (1.0 + model.anchors.slack))))
             grown = norms.fall * length * norms.second * norms.top / norms.slope
             return float(up(mismatch * (1.0 + grown), 32))  # indefinite.md, step 6e
-        if np.all(model.kind[model.topology.facet_cells[:, 1] < 0] == DIRICHLET):
+        if held_all_around(model):
             return float(up(mismatch * (1.0 + norms.fall * height(model, norms)), 8))  # indefinite.md, step 6e
         raise InputError(
             "dirichlet: where c + g′ may be negative and a side is free, data must be met by the elements: numbers, or "
@@ -248,8 +295,9 @@ class Monotone(Route):
         w = state[model.cell_nodes]
         cube = self.term.values(w)
         source = combined([(1.0, model.load), (-1.0, cube)])  # continuous.md, step 10b
-        flux = model.fluxes(state[None, :], [source], [model.boundary_load])[..., 0]
-        side = Side(state, source, flux, model.boundary_load)
+        wanted = model.wanted(state, model.boundary_load, dual=False)  # indefinite.md, step 11a
+        flux = model.fluxes(state[None, :], [source], [model.boundary_load if wanted is None else wanted])[..., 0]
+        side = Side(state, source, flux, model.boundary_load, wanted=wanted)
         bounds = model.estimator.measure(side, [])[0]
         energy = model.estimator.energy(bounds)  # continuous.md, step 10b
         return Primal(state, cube, side, bounds, self._grown(energy))
@@ -279,12 +327,22 @@ class Monotone(Route):
                 if self._left_to_us:
                     parts.append((-model.reaction, Phi.on_all(C)))
             known = combined(parts)
-            z = dual(model.vector(known, J.load))
+            z = dual(model.vector(known, J.load, J.field))
             nodal.append(z)
             # continuous.md, step 10d
             sources.append(combined([(1.0, known), (-1.0, self.term.on_state(u, z[model.cell_nodes]))]))
-        fluxes = model.fluxes(np.stack(nodal), sources, loads)
-        return [Side(nodal[k], sources[k], fluxes[..., k], loads[k]) for k in range(len(these))]
+        wanted = [model.wanted(z, load, dual=False) for z, load in zip(nodal, loads, strict=True)]
+        aims = [load if w is None else w for w, load in zip(wanted, loads, strict=True)]
+        fields = [self._field(i) for i in these]
+        fluxes = model.fluxes(np.stack(nodal), sources, aims, fields)
+        return [
+            Side(nodal[k], sources[k], fluxes[..., k], loads[k], fields[k], wanted=wanted[k]) for k in range(len(these))
+        ]
+
+    def _field(self, i: int) -> Field | None:
+        """The q of ∫ q·∇v of a query, on every cell."""
+        q = self.goals[i].field
+        return None if q is None else q.on_all(len(self.model.kappa))
 
     def _value(self, i: int, primal: Primal, pair: Pair | None, z: Vector | None) -> Enclosed:
         J, goal, model = self.goals[i], self.queries.goals[i], self.model
@@ -326,7 +384,7 @@ class Monotone(Route):
         return found
 
     def _at_state(self, i: int, primal: Primal) -> tuple[float, float, float]:
-        """∫ w u_h − ∫ (c u_h + λu_h³)Φ, rounding, and what is not known of w and Φ."""
+        """∫ w u_h + ∫ q·∇u_h − ∫ (c u_h + λu_h³)Φ, rounding, and what is not known of w, q and Φ."""
         model, J, Phi = self.model, self.goals[i], self.potentials[i]
         C, volume, slack = len(model.kappa), model.anchors.volume, 3.0 * model.anchors.slack + gamma(64)
         w = primal.nodal[model.cell_nodes]
@@ -341,6 +399,9 @@ class Monotone(Route):
             found.append((-1.0, paired(self.term.simple(primal.cube, w), self.term.size(w), full, volume, slack)))
             if self._left_to_us:
                 found.append((-1.0, paired(linear, top, combined([(model.reaction, full)]), volume, slack)))
+        q = self._field(i)
+        if q is not None:
+            found.append((1.0, model.estimator.along(replace(primal.side, field=q))))  # indefinite.md, step 10c
         value = sum(sign * p[0] for sign, p in found)  # continuous.md, step 10c
         off = sum(p[1] for _, p in found) + 8.0 * UNIT * sum(abs(p[0]) for _, p in found)
         return float(value), float(up(off)), float(up(sum(p[2] for _, p in found)))
@@ -356,7 +417,7 @@ class Monotone(Route):
             return self.norms.weighted(J.kernel)
         if J.potential is None or not math.isfinite(J.height):
             return 0.0 if J.potential is None else math.inf
-        return self.norms.below(J.ball, float(down(1.0 / J.height)))
+        return self.norms.below(J.ball, float(down(1.0 / J.height)), stretch=J.stretch)
 
     def _uniqueness(self) -> list[Claim]:
         norms = self.norms
@@ -383,6 +444,8 @@ class Monotone(Route):
         ]
         if model.boundary_load is not None:
             said += data_claims("Neumann data", model.boundary_load.density)
+        if model.exchange is not None:
+            said += model.exchange.claims()
         if mismatch > 0.0:
             how = "verified" if sure else "declared"
             said.append(Claim(f"Dirichlet data met to {mismatch:.3e}; comparison principle", how))

@@ -304,7 +304,7 @@ class ReactionTerm:
             found = first(load)
         else:
             found = self._pushed(model, norms, side, start, load, (first, lift))
-        if np.all(model.kind[model.topology.facet_cells[:, 1] < 0] == DIRICHLET):
+        if held_all_around(model):
             s = max(0.0, float(up(load - lift(start))))
             found = min(found, float(up(start + s * height(model, norms), 32)))  # continuous.md, step 10m
         return found
@@ -325,6 +325,12 @@ class ReactionTerm:
             own = F * up(widths[j] ** 2) / (2.0 * kappa) + G[j] * up(widths[j]) / kappa
             found.append(start + own + float(raised[rest].sum()))  # indefinite.md, step 8b
         return float(up(min(found), 32))
+
+
+def held_all_around(model: Continuum) -> bool:
+    """Whether values are given on the whole boundary; a glued domain is no part of space."""
+    outside = model.topology.facet_cells[:, 1] < 0
+    return model.gluing is None and bool(np.all(model.kind[outside] == DIRICHLET))
 
 
 def least_reaction(model: Continuum) -> float:
