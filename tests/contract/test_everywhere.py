@@ -187,9 +187,6 @@ def test_refusals_name_the_condition():
         pp.Exact().prepare(p.system, p.everywhere())
     with pytest.raises(pp.InputError, match="lift=True"):
         pp.certify(p, p.space.U0, p.everywhere(solve=False))
-    q = pp.fem.Semilinear(p.mesh, cubic=1.0, source=1.0)
-    with pytest.raises(pp.InputError, match="no proved transfer"):
-        pp.certify(q, q.space.U0, p.everywhere())
     mesh = pp.io.generate("lshape", 3)
     channel = pp.fem.ReactionDiffusion(mesh, source=1.0, dirichlet={"reentrant": 0.0}, neumann={"left": 1.0})
     with pytest.raises(pp.InputError, match="at most one across each axis"):

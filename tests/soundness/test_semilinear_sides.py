@@ -54,7 +54,7 @@ def test_the_robin_term_counts(monkeypatch):
 
 
 def test_a_flux_without_a_robin_condition_is_refused():
-    with pytest.raises(pp.InputError, match="flux 'bottom'.*without a Robin condition"):
+    with pytest.raises(pp.InputError, match=r"flux 'bottom'.*without a Robin condition"):
         cooled().flux("bottom")
 
 
@@ -106,7 +106,7 @@ def test_pairs_of_other_domains_are_refused():
     points = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [1.0, 0.8], [2.0, 1.0]])
     bent = Mesh(points, [[0, 1, 4], [0, 4, 3], [1, 2, 5], [1, 5, 4]], facet_groups={"a": [[0, 3]], "b": [[2, 5]]})
     problem = pp.fem.Semilinear(bent, cubic=1.0, reaction=1.0, source=1.0, periodic={"a": "b"})
-    with pytest.raises(pp.InputError, match="periodic: .*rectangles and boxes"):
+    with pytest.raises(pp.InputError, match=r"periodic: .*rectangles and boxes"):
         pp.certify(problem, problem.space.U0, problem.mean())
 
 

@@ -112,8 +112,8 @@ def certify(
     if lift:
         if not isinstance(system, Liftable) or target == "discrete" or transfer is not None:
             raise InputError(
-                "lift: is for the continuous target of reaction–diffusion, elasticity and parabolic problems, without "
-                "a transfer"
+                "lift: is for the continuous target of reaction–diffusion, semilinear, elasticity and parabolic "
+                "problems, without a transfer"
             )
         _require_queries(queries)
         if without_solve(queries):

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 from pinnpoint.base.arrays import Index, Limits, Matrix, Vector, frozen, set_fields
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.certifiers.protocols import Transferable
+from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certifiers.protocols import Forecast as Cost
 from pinnpoint.fem.assembling import assembly
 from pinnpoint.fem.assembling.elements import ORDER, Nodes
 from pinnpoint.fem.assembling.enriched import Enrichment
@@ -26,31 +27,38 @@ from pinnpoint.fem.data.held import HeldBoundary
 from pinnpoint.fem.data.periodic import Periodic
 from pinnpoint.fem.extraction import Extraction
 from pinnpoint.fem.fields import Component
-from pinnpoint.fem.problem import FiniteElements
+from pinnpoint.fem.lifts.forecast import Forecast
+from pinnpoint.fem.lifts.lifted import parts_of
+from pinnpoint.fem.lifts.lifted_reactions import LiftedReaction, require_lifts
+from pinnpoint.fem.problem import LiftableElements
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.fem.scalar_queries import Names
 from pinnpoint.formulas.expressions import parse
 from pinnpoint.formulas.signs import everywhere
 from pinnpoint.mesh.mesh import Mesh
-from pinnpoint.mesh.quadrature import rule
+from pinnpoint.mesh.quadrature import at_points, rule
 from pinnpoint.mesh.refine import Refiner
 from pinnpoint.models.given import Prediction
+from pinnpoint.models.lifts import Lift
+from pinnpoint.solvers.protocol import Solver
 from pinnpoint.systems.queries import Goal, Queries
 from pinnpoint.systems.semilinear.base import AbstractSemilinear
 from pinnpoint.systems.semilinear.cubic import CubicSystem, share
 from pinnpoint.systems.semilinear.reaction import Reaction, ReactionSystem
+from pinnpoint.systems.semilinear.shifted import ShiftedSystem
 from pinnpoint.systems.spaces import AdmissibleSpace
+from pinnpoint.transfer.nonlinear.lifted_reactions import LiftedTerm
 from pinnpoint.transfer.nonlinear.monotone import Monotone
-from pinnpoint.transfer.nonlinear.reactions import CubicTerm, ReactionTerm
+from pinnpoint.transfer.nonlinear.reactions import CubicTerm, ReactionTerm, Term
 
 
 @dataclass(frozen=True, eq=False)
-class Semilinear(FiniteElements, Transferable):
+class Semilinear(LiftableElements):
     """The Galerkin system of −∇·(A∇u) + c u + g(u) = f with g(u) = λu³, or another g.
 
-    u = g_D on Dirichlet groups, A∇u·n = g_N on Neumann groups, A∇u·n + αu = g on Robin groups. ∫ λu³φ_i is exact for linear elements and λ constant on
-    cells; all other integrals are those of `ReactionDiffusion`. The Lipschitz constants of the certificates follow from
-    the reaction, the mesh and the state.
+    u = g_D on Dirichlet groups, A∇u·n = g_N on Neumann groups, A∇u·n + αu = g on Robin groups. ∫ λu³φ_i is exact for
+    linear elements and λ constant on cells; all other integrals are those of `ReactionDiffusion`. The Lipschitz
+    constants of the certificates follow from the reaction, the mesh and the state.
 
     Parameters
     ----------
@@ -72,6 +80,8 @@ class Semilinear(FiniteElements, Transferable):
     cubic: Vector | None
     g: Reaction | None
     system: AbstractSemilinear
+    kept: tuple[Lift, ReactionDiffusion] | None
+    """Of what a lift leaves over: the lift, and the linear part of the problem itself."""
 
     components = 1
 
@@ -120,10 +130,7 @@ class Semilinear(FiniteElements, Transferable):
             floating=acts,
         )
         where = assembly.pattern(linear.nodes)
-        A = sp.csr_array((linear.A + linear.A.T) * 0.5)
-        A.sort_indices()
-        if not (np.array_equal(A.indices, where.indices) and np.array_equal(A.indptr, where.indptr)):
-            A = _on_pattern(A, where)
+        A = _symmetric(linear.A, where)
         frozen(A.data, A.indices, A.indptr, lam)
         if degree == 2 and g is None:
             g = _as_reaction(lam)
@@ -137,7 +144,7 @@ class Semilinear(FiniteElements, Transferable):
             bary, weights = rule(mesh.dim, linear.quadrature)
             phi, v = linear.nodes.shapes(bary), mesh.volumes[:, None] * weights[None, :]
             system = ReactionSystem(A, linear.b, linear.space, linear.nodes.cell_dofs, g, phi, v, where.slot, weight)
-        set_fields(self, mesh=mesh, linear=linear, cubic=lam, g=g, system=system)
+        set_fields(self, mesh=mesh, linear=linear, cubic=lam, g=g, system=system, kept=None)
 
     @property
     def A(self) -> Any:
@@ -217,9 +224,12 @@ class Semilinear(FiniteElements, Transferable):
         """The average over cells, or over blocks about points, as of `ReactionDiffusion`."""
         return self.linear.cells(where, side, name)
 
-    def everywhere(self, name: str = "everywhere") -> Queries:
-        """The largest error of the prediction over the whole domain, max |u_θ − u|, by level sets."""
-        return self.linear.everywhere(name)
+    def everywhere(self, name: str = "everywhere", *, solve: bool = True, barrier: str | None = None) -> Queries:
+        """The largest error of the prediction over the whole domain, max |u_θ − u|, by level sets.
+
+        `solve` and `barrier`, for lifts, as of `ReactionDiffusion`.
+        """
+        return self.linear.everywhere(name, solve=solve, barrier=barrier)
 
     def l2_error(self, name: str = "l2-error") -> Queries:
         """The prediction's error in the mean over the domain, as of `ReactionDiffusion`."""
@@ -301,9 +311,63 @@ class Semilinear(FiniteElements, Transferable):
         T = self.linear.topology
         model = replace(self.linear.continuum(T, budget), reacts=True)
         quadratic = model.d if self.degree == 2 else 0
-        term = CubicTerm(self.cubic) if self.g is None else ReactionTerm(self.g, quadratic)  # type: ignore[arg-type]
+        term: Term = CubicTerm(self.cubic) if self.g is None else ReactionTerm(self.g, quadratic)  # type: ignore[arg-type]
+        if self.kept is not None:
+            lift, own = self.kept
+            whole = replace(own.continuum(own.topology, budget), reacts=True)
+            term = LiftedTerm(self.reaction, quadratic, value=lift.value, whole=whole, tolerance=model.fine)
         facets_of, cells_of = partial(T.numbers_of_group, self.mesh), self.linear.cell_numbers
-        return Monotone(model, term, queries, facets_of, tolerance, cells_of)
+        return Monotone(model, term, queries, facets_of, tolerance, cells_of, self.kept is not None)
+
+    @property
+    def reaction(self) -> Reaction:
+        """The reaction g, of a cubic too."""
+        return _as_reaction(self.cubic) if self.g is None else self.g
+
+    def lift_of(self, prediction: Prediction) -> Lift:
+        """The prediction as a lift of this problem, or a refusal."""
+        self.require_transfer()
+        return require_lifts(self.linear, prediction, self.cubic)
+
+    def lifted(self, prediction: Prediction) -> LiftedReaction:
+        """The problem of what a smooth prediction leaves over, to be certified in the place of this one."""
+        lift = self.lift_of(prediction)
+        _, linear, _, _ = parts_of(self.linear, lift, self.reaction.g)  # indefinite.md, step 12a
+        assert isinstance(linear, ReactionDiffusion)
+        bary, weights = rule(self.mesh.dim, linear.quadrature)
+        phi, v = linear.nodes.shapes(bary), self.mesh.volumes[:, None] * weights[None, :]
+        X = at_points(self.mesh.points[self.mesh.cells], bary)
+        shift = lift.value(X.reshape(-1, self.mesh.dim)).reshape(X.shape[:2])
+        where = assembly.pattern(linear.nodes)
+        system = ShiftedSystem(
+            _symmetric(linear.A, where),
+            linear.b,
+            linear.space,
+            linear.nodes.cell_dofs,
+            self.reaction,
+            phi,
+            v,
+            where.slot,
+            shift=shift,
+        )
+        rest = object.__new__(type(self))
+        set_fields(
+            rest,
+            mesh=linear.mesh,
+            linear=linear,
+            cubic=None,
+            g=self.reaction,
+            system=system,
+            kept=(lift, self.linear),
+        )
+        return LiftedReaction(self.linear, rest, lift, None, self)
+
+    def lift_cost(self, lift: Lift, queries: int) -> Forecast:
+        """What a lift will cost, before it is begun."""
+        return self.linear.lift_cost(lift, queries)
+
+    def require_worth(self, lift: Lift, plain: Certificate, solver: Solver, ahead: Cost) -> None:
+        """Nothing is forecast of nonlinear problems."""
 
     def require_transfer(self) -> None:
         """Refuse problems for which no transfer to the PDE's own solution is proved."""
@@ -337,8 +401,16 @@ def _as_reaction(cubic: Vector | None) -> Reaction:
     """λu³ as a formula, for quadratic elements."""
     assert cubic is not None
     if np.ptp(cubic) != 0.0:
-        raise InputError("cubic: must be one number for degree = 2; a table of groups is for degree = 1")
+        raise InputError("cubic: must be one number for degree = 2 and for lifts; a table of groups is for degree = 1")
     return Reaction(f"({float(cubic[0])!r})*u**3")
+
+
+def _symmetric(given: Matrix, where: assembly.Pattern) -> Any:
+    """A matrix, bitwise symmetric and with an entry wherever the pattern has one."""
+    A = sp.csr_array((given + given.T) * 0.5)
+    A.sort_indices()
+    same = np.array_equal(A.indices, where.indices) and np.array_equal(A.indptr, where.indptr)
+    return A if same else _on_pattern(A, where)
 
 
 def _on_pattern(A: Matrix, where: assembly.Pattern) -> Any:

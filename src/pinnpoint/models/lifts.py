@@ -25,7 +25,7 @@ from pinnpoint.models.networks.torch import from_torch, is_module
 from pinnpoint.models.opaque import OpaqueLift, Smoothness
 from pinnpoint.models.smooth import CHUNK, Function, Models, SmoothField, data, model_at, values_at
 from pinnpoint.taylor.formulas import Doubts
-from pinnpoint.taylor.inputs import Data, enclosed
+from pinnpoint.taylor.inputs import Data, enclosed, model_of
 from pinnpoint.taylor.jets import Jet, Pairs, jet_of, plus, seeds, times
 from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.taylor.networks import BLOCK, network, row
@@ -162,12 +162,19 @@ class Lift:
             return OpaqueLift(self.value, self.laplacian).minus(g)
         return self._field(partial(self._minus, g))
 
-    def residual(self, source: Data | str, kappa: float, reaction: float = 0.0) -> Function:
-        """The field r = f + κΔu − c u for numbers κ > 0 and c ≥ 0; it encloses itself unless f is opaque."""
+    def residual(
+        self, source: Data | str, kappa: float, reaction: float = 0.0, less: Expression | None = None
+    ) -> Function:
+        """The field r = f + κΔu − c u for numbers κ > 0 and c ≥ 0; it encloses itself unless f is opaque.
+
+        Where `less` is a formula g of u, r = f + κΔu − c u − g(u).
+        """
         f, k, c = data("source", source), number("kappa", kappa, above=0.0), number("reaction", reaction)
         if callable(f) and not enclosed(f):
+            if less is not None:
+                raise InputError("lift: beside a nonlinear reaction the source must be a number or a formula")
             return OpaqueLift(self.value, self.laplacian).residual(f, k, c)
-        return self._field(partial(self._residual, f, k, c), f)
+        return self._field(partial(self._residual, f, k, c, less), f)
 
     # Models of the fields above; methods rather than closures, so that problems can be pickled
 
@@ -183,10 +190,11 @@ class Lift:
     def _minus(self, g: Data, X: list[TaylorModel]) -> TaylorModel:
         return self.jet(X, ()).value - model_at(g, X)
 
-    def _residual(self, f: Data, k: float, c: float, X: list[TaylorModel]) -> TaylorModel:
+    def _residual(self, f: Data, k: float, c: float, less: Expression | None, X: list[TaylorModel]) -> TaylorModel:
         u = self.jet(X)
         r = plus(model_at(f, X), u.laplacian if k == 1.0 else times(constant(k), u.laplacian))
-        return r if c == 0.0 else r - constant(c) * u.value
+        r = r if c == 0.0 else r - constant(c) * u.value
+        return r if less is None else r - model_of(less, [u.value])  # indefinite.md, step 12a
 
     def _field(self, model: Callable[[list[TaylorModel]], TaylorModel], terms: Data = 0.0) -> SmoothField:
         return SmoothField(model, BLOCK if isinstance(self.prediction, MLP) else CHUNK, terms)

@@ -297,13 +297,17 @@ class Continuum:
         except CertificationError as error:
             return str(error)
 
+    @property
+    def fine(self) -> float:
+        """The error of the source on a cell that does not show."""
+        extent = float(np.max(self.points.max(axis=0) - self.points.min(axis=0)))
+        small = SHARE[self.degree] * (self.spacing / extent) ** (2 * self.degree)
+        return max(small * self.strength, self.floor)
+
     @cached_property
     def load(self) -> Density:
         """F on every cell."""
-        X = self.points[self.topology.cells]
-        extent = float(np.max(self.points.max(axis=0) - self.points.min(axis=0)))
-        small = SHARE[self.degree] * (self.spacing / extent) ** (2 * self.degree)
-        tolerance = max(small * self.strength, self.floor)
+        X, tolerance = self.points[self.topology.cells], self.fine
         found = [
             (
                 cells,

@@ -56,5 +56,6 @@ KIND = Kind(
     special=("cubic", "g"),
     methods=NONLINEAR,
     rechecked=True,
+    lifts=True,
     refines=True,
 )

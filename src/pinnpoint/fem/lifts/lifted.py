@@ -207,7 +207,7 @@ class Lifted(AbstractLifted):
         groups = {k: v for k, v in mesh.facet_groups.items() if not k.startswith(NATURAL)}
         plain = Mesh.trusted(mesh.points, mesh.cells, mesh.cell_groups, groups)
         if self.kept is not None:
-            return type(self)(*_parts(self.base.refined(plain, parents), self.lift))
+            return type(self)(*parts_of(self.base.refined(plain, parents), self.lift))
         return type(self)(self.base.refined(plain, parents), self.rest.refined(mesh, parents), self.lift)
 
     @property
@@ -269,19 +269,22 @@ def lifted(problem: ScalarProblem, prediction: Prediction) -> Lifted:
         An `MLP`, a torch module that `from_torch` reads, an `Expression` or its text, a number, a `Lift`, or
         `Lift.opaque(…)`.
     """
-    return Lifted(*_parts(problem, lift_of(problem, prediction)))
+    return Lifted(*parts_of(problem, lift_of(problem, prediction)))
 
 
-def _parts(
-    problem: ScalarProblem, lift: Lift | OpaqueLift
+def parts_of(
+    problem: ScalarProblem, lift: Lift | OpaqueLift, less: Expression | None = None
 ) -> tuple[ScalarProblem, ScalarProblem, Lift | OpaqueLift, Sewing | None]:
-    """The problem, that of what is left over, the lift, and what is kept of it beside periodic pairs."""
+    """The problem, that of what is left over, the lift, and what is kept of it beside periodic pairs.
+
+    `less` is a reaction g(u) that comes on top, taken at the lift.
+    """
     kept = Sewing.of(problem, lift)
     u = lift if kept is None else kept.lift
     left_of, glued = partial(_flux_left, problem, u, kept=kept), problem.gluing
     paired = () if glued is None else (glued.first, glued.second)
     mesh, fluxes, robin = natural_groups(problem.mesh, problem.held, problem.given, u, left_of, paired)
-    left = residual_of(problem, u)
+    left = residual_of(problem, u, less)
     rest = problem.like(
         mesh,
         left,  # lift.md, step 1
@@ -330,11 +333,13 @@ def as_lift(problem: ScalarProblem, prediction: Prediction) -> Lift | OpaqueLift
     return lift
 
 
-def residual_of(problem: ScalarProblem, lift: Lift | OpaqueLift) -> Any:
-    """What the prediction leaves of the equation."""
+def residual_of(problem: ScalarProblem, lift: Lift | OpaqueLift, less: Expression | None = None) -> Any:
+    """What the prediction leaves of the equation, with g(u) where that is part of it."""
     f, c = problem.given["source"], problem.reaction
     if problem.coefficients is not None and isinstance(lift, Lift):
-        return residual(lift, f, problem.coefficients)
+        return residual(lift, f, problem.coefficients, less)
+    if less is not None and isinstance(lift, Lift):
+        return lift.residual(f, float(problem.diffusion[0]), 0.0 if c is None else float(c[0]), less)
     return lift.residual(f, float(problem.diffusion[0]), 0.0 if c is None else float(c[0]))
 
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import InputError
+from pinnpoint.formulas.expressions import Expression
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.networks.mlp import MLP
 from pinnpoint.models.smooth import CHUNK, SmoothField, data, model_at
-from pinnpoint.taylor.inputs import enclosed
+from pinnpoint.taylor.inputs import enclosed, model_of
 from pinnpoint.taylor.jets import ZERO, plus, times
 from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.taylor.networks import BLOCK
@@ -35,12 +36,12 @@ def require_smooth(given: Coefficients, lift: Any) -> None:
         )
 
 
-def residual(lift: Lift, source: Any, given: Coefficients) -> SmoothField:
-    """The field r = f + ∇·(A∇u) − b·∇u − c u."""
+def residual(lift: Lift, source: Any, given: Coefficients, less: Expression | None = None) -> SmoothField:
+    """The field r = f + ∇·(A∇u) − b·∇u − c u, less g(u) where a formula g is given."""
     f = data("source", source)
     if callable(f) and not enclosed(f):
         raise InputError("lift: with coefficients that vary the source must be a number or a formula")
-    return _field(lift, partial(_residual, lift, f, given), f)
+    return _field(lift, partial(_residual, lift, f, given, less), f)
 
 
 def flux(lift: Lift, given: Coefficients, normal: Vector, prescribed: Any) -> SmoothField:
@@ -55,7 +56,7 @@ def _field(lift: Lift, model: Any, terms: Any = 0.0) -> SmoothField:
     return SmoothField(model, BLOCK if isinstance(lift.prediction, MLP) else CHUNK, terms)
 
 
-def _residual(lift: Lift, f: Any, given: Coefficients, X: Models) -> TaylorModel:
+def _residual(lift: Lift, f: Any, given: Coefficients, less: Expression | None, X: Models) -> TaylorModel:
     d = len(X)
     A, scalar = matrix(given.diffusion[0], d), given.scalar
     which = () if scalar else tuple((i, j) for i in range(d) for j in range(i, d))
@@ -77,7 +78,8 @@ def _residual(lift: Lift, f: Any, given: Coefficients, X: Models) -> TaylorModel
             slope = plus(slope, -modelled(b[j], X))
         r = plus(r, times(slope, u.gradient[j]))
     c = given.reaction[0]
-    return r if isinstance(c, float) and c == 0.0 else plus(r, -times(modelled(c, X), u.value))
+    r = r if isinstance(c, float) and c == 0.0 else plus(r, -times(modelled(c, X), u.value))
+    return r if less is None else plus(r, -model_of(less, [u.value]))  # indefinite.md, step 12a
 
 
 def _flux(lift: Lift, g: Any, given: Coefficients, n: Vector, X: Models) -> TaylorModel:

@@ -153,9 +153,7 @@ class Norms:
         """Upper bound of ‖vΦ‖₂/E."""
         return self.below(kernel.radius, kernel.kappa, point=kernel.average_radius == 0.0)
 
-    def below(
-        self, R: float, kappa: float, *, point: bool = False, stretch: tuple[float, float] = (1.0, 1.0)
-    ) -> float:
+    def below(self, R: float, kappa: float, *, point: bool = False, stretch: tuple[float, float] = (1.0, 1.0)) -> float:
         """The same for any kernel between zero and the potential of a point that vanishes at R.
 
         `point` for that of a point with the mollifier C(1 − s). For a potential of |L⁻¹y| `stretch` has upper bounds of

@@ -89,7 +89,8 @@ class Suprema(Extremes):
                 "it out"
             )
         if lifted:
-            left += _alone(model, setting.side.source, witnesses(asked.goals))
+            falls = model.reacts and setting.carried > 0.0
+            left += [] if falls else _alone(model, model.load, witnesses(asked.goals))  # indefinite.md, step 12e
             for finder in LEFT_OVER:
                 found = finder(setting)
                 left += [replace(one, bounds=np.asarray(up(one.bounds + mismatch[0]))) for one in found]

@@ -133,6 +133,8 @@ class Monotone(Route):
         Facet numbers of a boundary group, and numbers of cells of a group.
     tolerance
         Indicators are for queries with larger radii; None for all.
+    lifted
+        Whether the solution is what a lift leaves over: then the lift's error is all of it.
     """
 
     model: Continuum
@@ -141,6 +143,7 @@ class Monotone(Route):
     facets_of: Any
     tolerance: Any = None
     cells_of: Any = None
+    lifted: bool = False
     goals: tuple[Functional, ...] = field(init=False)
     potentials: tuple[Density | None, ...] = field(init=False)
     norms: Norms = field(init=False)
@@ -171,7 +174,9 @@ class Monotone(Route):
             require_grounds(self.model, name, solved=True, pointwise=bool(values))
         some = asked.only([i for i in range(len(asked)) if i not in extreme]) if len(extreme) < len(asked) else None
         # continuous.md, step 10c
-        found = iter(() if some is None else functionals(self.model, some, self.facets_of, self.cells_of, harmonic=True))
+        found = iter(
+            () if some is None else functionals(self.model, some, self.facets_of, self.cells_of, harmonic=True)
+        )
         return tuple(Functional(known=True) if i in extreme else next(found) for i in range(len(asked)))
 
     @property
@@ -251,7 +256,7 @@ class Monotone(Route):
         setting = Setting(self.model, primal.side, bounds, seen, carried=carried, lengths=lengths)
         if mismatch[0] > 0.0:
             mismatch = self._missed(mismatch[0]), mismatch[1]
-        return asked_for(setting, mismatch, self.queries, self.cells_of, lifted=False)
+        return asked_for(setting, mismatch, self.queries, self.cells_of, lifted=self.lifted)
 
     def _missed(self, mismatch: float) -> float:
         """What Dirichlet data within `mismatch` of the state's changes anywhere."""

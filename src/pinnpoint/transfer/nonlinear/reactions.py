@@ -178,7 +178,7 @@ class ReactionTerm:
     def values(self, w: Vector) -> Density:
         """The density of g over the values of the state, in which every cell is affine."""
         if self.quadratic:
-            return density(composed(self.g.g, self.quadratic), _nodal_simplices(w, self.quadratic))
+            return density(composed(self.g.g, self.quadratic), nodal_simplices(w, self.quadratic))
         m = w.shape[1] - 1
         V = np.zeros((*w.shape, max(1, m)))
         V[:, :, 0] = w
@@ -241,14 +241,13 @@ class ReactionTerm:
 
     def left(self, model: Continuum, norms: Norms, state: Vector, eta: float) -> Left:
         """What the slopes μ leave of g about a state, with room for another program's roundings."""
-        w = state[model.cell_nodes]
+        w, seen = state[model.cell_nodes], self.seen(model)
         mu = self.slopes(w)
-        # continuous.md, step 10l
-        off = supremum(self.g.first, self._ranges(w), minus=np.repeat(mu[:, None], len(pairs(1)), axis=1))[0]
+        off = self.off(w, mu)
         off = np.asarray(up(off * (1.0 + ROOM) + ROOM**2 * float(np.max(np.abs(mu), initial=0.0))))
         whole = bounds(self.g.second)
         most = math.inf if whole is None else float(max(abs(x) for x in whole))
-        plain = model.d == 1 or all(fixed(given) is not None for _, given in model.neumann)
+        plain = seen.d == 1 or all(fixed(given) is not None for _, given in seen.neumann)
         try:
             low, high = self._range(model, norms, state, eta) if plain or most == math.inf else (-math.inf, math.inf)
         except InputError:
@@ -262,20 +261,34 @@ class ReactionTerm:
         bend = float(self.g.top(np.array([low]), np.array([high]))[0])
         return Left(mu, off, float(up(bend * (1.0 + ROOM))), low, high)
 
-    def _range(self, model: Continuum, norms: Norms, state: Vector, eta: float) -> tuple[float, float]:
+    def seen(self, model: Continuum) -> Continuum:
+        """The problem that u itself solves, which has g(u)."""
+        return model
+
+    def off(self, w: Vector, mu: Vector) -> Vector:
+        """Upper bounds of |g′ − μ| on the cells."""
+        # continuous.md, step 10l
+        return supremum(self.g.first, self._ranges(w), minus=np.repeat(mu[:, None], len(pairs(1)), axis=1))[0]
+
+    def ends(self, model: Continuum, state: Vector) -> tuple[float, float, Vector]:
+        """Bounds of a state, and of its Dirichlet values."""
         values = self.coefficients(state[model.cell_nodes]) if self.quadratic else state
-        low, high = float(values.min()), float(values.max())
-        if model.d == 1:
-            far = norms.top * eta * (1.0 + 1e-3)
-            return float(-up(far - low)), float(up(high + far))  # continuous.md, step 10m
-        least, most = model.range
-        least, most = least - FAR * (most - least), most + FAR * (most - least)
         facets = model.topology.facets[model.dirichlet_facets()]
         data = (
             bernstein(state[model.nodes_of(facets)], model.d - 1, model.degree).ravel()
             if self.quadratic
             else (state[np.unique(facets)] if facets.size else np.zeros(0))
         )
+        return float(values.min()), float(values.max()), data
+
+    def _range(self, model: Continuum, norms: Norms, state: Vector, eta: float) -> tuple[float, float]:
+        low, high, data = self.ends(model, state)
+        if model.d == 1:
+            far = norms.top * eta * (1.0 + 1e-3)
+            return float(-up(far - low)), float(up(high + far))  # continuous.md, step 10m
+        model = self.seen(model)
+        least, most = model.range
+        least, most = least - FAR * (most - least), most + FAR * (most - least)
         top = self._ceiling(model, norms, data, most, 1.0)
         bottom = self._ceiling(model, norms, -data, -least, -1.0)
         if not (math.isfinite(top) and math.isfinite(bottom)):
@@ -385,7 +398,7 @@ def composed(g: Expression, d: int) -> Expression:
     return parse(re.sub(r"\bu\b", f"({'+'.join(terms)})", g.text), (*t, *w), name="g")  # indefinite.md, step 9a
 
 
-def _nodal_simplices(w: Vector, d: int) -> Vector:
+def nodal_simplices(w: Vector, d: int) -> Vector:
     """Simplices whose coordinates are barycentric ones and, the same at all vertices, the values at the nodes."""
     V = np.empty((len(w), d + 1, d + 1 + w.shape[1]))
     V[:, :, : d + 1] = np.eye(d + 1)

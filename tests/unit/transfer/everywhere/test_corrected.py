@@ -39,6 +39,30 @@ def test_folded_mollifiers_are_at_most_the_mollifier():
     assert least < -0.2  # in space it does change its sign
 
 
+@pytest.mark.parametrize(("d", "power", "below"), [(2, 1, 0.0), (2, 2, 0.0), (3, 2, 0.0), (3, 3, 0.0), (3, 1, -0.46)])
+def test_folded_mollifiers_keep_their_sign_but_the_flattest_in_space(d, power, below):
+    """Signed sums of (1 − s)₊^k over images: in [0, (1 − s)^k] for k ≥ 1 in the plane and k ≥ 2 in space, not for 1."""
+    rng = np.random.default_rng(power)
+    tried = [(0.0, 0.5, 0.5, 0.5), *(rng.uniform(0, 1, 4) * rng.choice([0.3, 1.0], 4) for _ in range(2000))]
+    least = 0.0
+    for s, a, b, c in tried:
+        each = (max(0.0, 1 - s - _part(k, a, b, c)) ** power * (-1) ** bin(k).count("1") for k in range(2**d))
+        found = sum(each) / (1 - s) ** power
+        assert found <= 1.0 + 1e-12
+        least = min(least, found)
+    assert (least > -1e-12) if below == 0.0 else (-0.5 - 1e-12 < least < below)
+
+
+def test_with_a_reaction_nothing_is_folded():
+    """The folding of ρ − cΦ/κ may be larger than it: radii are those of each point's own ball."""
+    given = {"source": "(2*pi**2+9)*sin(pi*x)*sin(pi*y)", "reaction": 9.0}
+    problem = pp.fem.ReactionDiffusion(pp.io.generate("square", 8), **given)
+    X = np.array([[0.5, 0.5], [0.95, 0.4]])
+    found = problem.corrected(X)
+    assert np.all(np.abs(found.values - wave(X)) <= found.radii)
+    assert found.radii[1] > 5.0 * found.radii[0]
+
+
 def _part(k, a, b, c):
     return a * (k & 1) + b * (k >> 1 & 1) + c * (k >> 2 & 1)
 

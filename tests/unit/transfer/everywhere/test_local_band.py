@@ -236,6 +236,18 @@ def test_dropped_terms_are_missed(monkeypatch):
     assert missed(0.0, 1.0) + missed(1.0, 0.0) > 0
 
 
+def test_what_a_lift_leaves_pays_for_the_reaction_with_its_own_size():
+    """∫ cΦu is at most c‖Φ‖₂(‖u_h‖_B + E), not c‖Φ‖₂E: u itself is asked for."""
+    problem = pp.fem.ReactionDiffusion(pp.io.generate("square", 8), source=1.0, reaction=40.0)
+    setting = setting_of(problem)
+    error = l2_error(setting)
+    height, r = np.full(len(setting.model.kappa), 0.1), 0.2
+    bands = [local_band.Band(setting.model, setting.norms, top, error) for top in (0.0 * height, height)]
+    more = bands[1].within(r) - bands[0].within(r)
+    inside = 0.1 + 40.0 * potential_norm(2, r) * 0.1 * math.sqrt(ball_volume(2, r))
+    assert np.all(more >= inside * (1.0 - 1e-9))
+
+
 def test_what_a_lift_leaves_over():
     """u itself is bounded, with no δ: a small smooth source, and a state of its own."""
     for reaction in (0.0, 25.0):
