@@ -440,9 +440,6 @@ def test_what_is_not_monotone_is_refused():
     negative = pp.fem.Semilinear(mesh, -1.0, 1.0)
     with pytest.raises(InputError, match="λ ≥ 0"):
         pp.certify(negative, np.zeros(25), negative.points([[0.5, 0.5]]))
-    matrix = pp.fem.Semilinear(mesh, 1.0, 1.0, diffusion=np.array([[2.0, 1.0], [1.0, 3.0]]))
-    with pytest.raises(InputError, match="a scalar diffusion"):
-        pp.certify(matrix, np.zeros(25), matrix.points([[0.5, 0.5]]))
     plain = pp.fem.Semilinear(mesh, 1.0, 1.0)
     with pytest.raises(InputError, match="no proved transfer"):
         pp.certify(plain, np.zeros(25), plain.gradients([[0.5, 0.4]], "x"))
