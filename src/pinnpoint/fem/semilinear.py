@@ -350,7 +350,7 @@ class Semilinear(LiftableElements):
             where.slot,
             shift=shift,
         )
-        rest = object.__new__(type(self))
+        rest: Any = object.__new__(type(self))
         set_fields(
             rest,
             mesh=linear.mesh,
@@ -405,7 +405,7 @@ def _as_reaction(cubic: Vector | None) -> Reaction:
     return Reaction(f"({float(cubic[0])!r})*u**3")
 
 
-def _symmetric(given: Matrix, where: assembly.Pattern) -> Any:
+def _symmetric(given: Any, where: assembly.Pattern) -> Any:
     """A matrix, bitwise symmetric and with an entry wherever the pattern has one."""
     A = sp.csr_array((given + given.T) * 0.5)
     A.sort_indices()
