@@ -42,7 +42,8 @@ def read(table: Table) -> dict[str, Any]:
 def build(spec: CubicSpec, mesh: Mesh, setting: Setting) -> fem.Semilinear:
     """The assembled problem."""
     g = None if spec.g is None else fem.Reaction(spec.g)
-    given, more = on_cells(spec, mesh), {"robin": spec.robin, "periodic": spec.periodic, "g": g}
+    given = on_cells(spec, mesh)
+    more: dict[str, Any] = {"robin": spec.robin, "periodic": spec.periodic, "g": g}
     return fem.Semilinear(mesh, spec.cubic, *given, **more, degree=spec.degree, quadrature=setting.quadrature)
 
 
