@@ -1,4 +1,4 @@
-"""Curved domains: a campaign of random problems, and radii on finer meshes: studies/curved.py [--quick] [--out FILE].
+"""Curved domains: a campaign of random problems, and radii on finer meshes: studies/curved.py [--quick] [--first SEED].
 
 Discs, rings and squares with a hole, round or stretched into ellipses, with random centres, sizes, κ, c, solutions and
 boundary conditions on each curve; values at points are compared with the solutions. "missed" counts intervals that do
@@ -242,12 +242,13 @@ def main(arguments: list[str]) -> dict[str, Any]:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--parts", type=int, default=PARTS, help="so many parts of the campaign, kept one by one")
+    parser.add_argument("--first", type=int, default=1, help="the seed of the first part")
     asked = parser.parse_args(arguments)
     before = json.loads(asked.out.read_text(encoding="utf-8")) if asked.out.exists() else {}
     parts, table, others = dict(before.get("parts", {})), before.get("ring", []), before.get("demanded", [])
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     found: dict[str, Any] = before
-    for seed in range(1, 2 if asked.quick else asked.parts + 1):
+    for seed in range(asked.first, asked.first + (1 if asked.quick else asked.parts)):
         if str(seed) not in parts:
             parts[str(seed)] = part(seed, 12 if asked.quick else COUNT)
         if not table:

@@ -11,6 +11,7 @@ import pinnpoint as pp
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.middles import Middles
 from pinnpoint.mesh.topology import Topology
+from pinnpoint.transfer.boundary.data_lift import coefficient_bounds
 from pinnpoint.transfer.elastic import airy
 from pinnpoint.transfer.elastic.arcs import Graph, gauss
 from tests.support import curved_solids as cs
@@ -41,6 +42,35 @@ def test_a_lift_of_data_is_added_outside_of_the_root():
     for k in range(3):
         found = estimator.energy(replace(_only(bare, k), lift=_one(lifts, k)))
         assert found >= (alone[k] + lifts[k]) * (1.0 - 1e-12)
+
+
+def test_the_energy_of_a_lift_counts_determinants_beside_eigenvalues():
+    """A cell that is enlarged has det J > 1 where A's eigenvalues are 1: c det J counts, not c times the latter."""
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    edges = np.array([[0, 1], [0, 2], [1, 2]])
+    out = np.array([[0.5, -0.2], [-0.2, 0.5], [0.7, 0.7]])
+    mesh = Mesh(X, np.array([[0, 1, 2]]), {}, {}, middles=Middles(edges, out))
+    problem = pp.fem.ReactionDiffusion(mesh, source=1.0, reaction=3.0, dirichlet={})
+    top, most = coefficient_bounds(problem.continuum(Topology.of(problem.mesh)), np.array([0]))
+    bary = np.random.default_rng(2).dirichlet(np.ones(3), 200)
+    J = problem.bending.bends.moved(bary @ X)[1]
+    size = np.linalg.det(J)
+    A = size[:, None, None] * np.linalg.inv(J) @ np.linalg.inv(J).transpose(0, 2, 1)
+    largest = np.linalg.eigvalsh(A).max(axis=1)
+    assert (top[0] >= largest).all()
+    assert (most[0] >= 3.0 * size).all()
+    assert (size > largest).any()
+
+
+@pytest.mark.parametrize(("more", "factor"), [({"convection": ("1", "0")}, 4), ({"reaction": -1.0}, 2)])
+def test_data_beside_convection_or_reactions_below_zero_are_not_lifted(more, factor):
+    """c^½‖E‖ has no meaning for c < 0, and (b·∇E, w) is not bounded by the energy of E."""
+    u = "exp(x)*sin(2*y + 0.3)"
+    given = {"source": f"{factor}*{u}", "dirichlet": {"boundary": u}, "degree": 2}
+    problem = pp.fem.ReactionDiffusion(pp.io.generate("square", 6), **given, **more)
+    found = pp.certify(problem, problem.space.U0, problem.points([[0.5, 0.4]]))
+    assert found.contains([np.exp(0.5) * np.sin(1.1)]).all()
+    assert not any("lifted" in claim.claim for claim in found.assumptions)
 
 
 def _one(x, k):

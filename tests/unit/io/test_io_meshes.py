@@ -375,7 +375,7 @@ REFUSED = {
     "element count": (gmsh("$Elements\n5", "$Elements\n6"), "announces 6 entries and holds 5"),
     "fraction": (gmsh("1 3 7", "1 3 7.5"), "should be whole"),
     "element cut short": (gmsh("5 2 2 2 1 1 3 7", "5 2 2 2 1 1 3"), "cut short"),
-    "quads": (gmsh("5 2 2 2 1 1 3 7", "5 16 2 2 1 1 2 3 7 1 2 3 7"), "1 of type quad8: not supported"),
+    "quads": (gmsh("5 2 2 2 1 1 3 7", "5 16 2 2 1 1 2 3 7 1 2 3 7"), "is a vertex and in the middle of a side"),
     "third order": (gmsh("5 2 2 2 1 1 3 7", "5 21 2 2 1 1 2 3 7 1 2 3 7 1 2"), "1 of type triangle10"),
     "unknown type": (gmsh("5 2 2 2 1 1 3 7", "5 92 2 2 1 1 2 3"), "Gmsh's type 92"),
     "group of points in 2D": (

@@ -185,6 +185,13 @@ def test_second_order_elements_of_decks_are_a_mesh_with_its_own_geometry(tmp_pat
     assert "0.293" in pp.io.read_mesh(file, straight=True).remarks[0]
 
 
+def test_lines_with_a_node_between_their_ends_name_boundary_groups_wherever_it_stands(tmp_path):
+    file = tmp_path / "disc.inp"
+    lines = "*ELEMENT, TYPE=T3D3, ELSET=arc\n5, 2, 3, 10\n6, 3, 11, 4\n"
+    file.write_text(ABAQUS6.format(kind="CPS6") + lines)
+    assert sorted(map(tuple, np.sort(pp.io.read_mesh(file).facets("arc")).tolist())) == [(1, 2), (2, 3)]
+
+
 @pytest.mark.parametrize("suffix", ["inp", "bdf"])
 def test_ten_node_tetrahedra_of_decks_keep_every_mid_side_node_on_its_edge(tmp_path, suffix):
     X = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]])

@@ -16,6 +16,8 @@ from pinnpoint.mesh.middles import Middles
 
 DIMENSION = {"vertex": 0, "line": 1, "triangle": 2, "tetra": 3}
 OTHER = {"line3": 1, "triangle6": 2, "quad": 2, "tetra10": 3, "hexahedron": 3, "wedge": 3, "pyramid": 3}
+OTHER |= {"quad8": 2, "quad9": 2, "hexahedron20": 3, "hexahedron27": 3, "wedge15": 3, "wedge18": 3}
+OTHER |= {"pyramid13": 3, "pyramid14": 3}
 """Dimensions of kinds that become simplices."""
 AXES = "xyz"
 log = logging.getLogger(__name__)
@@ -170,8 +172,8 @@ def _dimension(blocks: Sequence[Block]) -> int:
     if foreign:
         listed = ", ".join(f"{count} of type {kind}" for kind, count in sorted(foreign.items()))
         raise InputError(
-            f"{listed}: not supported; mesh again with triangles or tetrahedra of first or second order, or with "
-            "quadrilaterals or hexahedra of first order"
+            f"{listed}: not supported; mesh again with triangles, tetrahedra, quadrilaterals or hexahedra of first or "
+            "second order"
         )
     dim = max((DIMENSION[b.kind] for b in blocks), default=0)
     if dim == 0:

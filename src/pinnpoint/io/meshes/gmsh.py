@@ -38,6 +38,15 @@ ELEMENTS = {  # Gmsh's number to kind, vertices and dimension
     26: ("line4", 4, 1),
     29: ("tetra20", 20, 3),
 }
+MIDDLES = {  # where Gmsh has the mid-side nodes, in VTK's order
+    "tetra10": (4, 5, 6, 7, 9, 8),
+    "hexahedron20": (8, 11, 13, 9, 16, 18, 19, 17, 10, 12, 14, 15),
+    "hexahedron27": (8, 11, 13, 9, 16, 18, 19, 17, 10, 12, 14, 15),
+    "wedge15": (6, 9, 7, 12, 14, 13, 8, 10, 11),
+    "wedge18": (6, 9, 7, 12, 14, 13, 8, 10, 11),
+    "pyramid13": (5, 8, 10, 6, 7, 9, 11, 12),
+    "pyramid14": (5, 8, 10, 6, 7, 9, 11, 12),
+}
 FORMAT = re.compile(
     rb"\s*(?:\$Comments.*?\$EndComments\s*)?\$MeshFormat\s+(\S+)\s+(\d)\s+(\d+)[ \t]*\r?\n(.{4})?", re.S
 )
@@ -225,8 +234,11 @@ def _element(kind: int, count: int) -> tuple[str, int, int]:
 
 
 def _as_others(kind: str, cells: Index) -> Index:
-    """Nodes in the order of VTK: the last two mid-side nodes of tetrahedra are the other way round in Gmsh."""
-    return cells[:, [0, 1, 2, 3, 4, 5, 6, 7, 9, 8]] if kind == "tetra10" else cells
+    """Nodes in the order of VTK, whose mid-side nodes go round the faces."""
+    if kind not in MIDDLES:
+        return cells
+    order = MIDDLES[kind]
+    return np.concatenate([cells[:, : min(order)], cells[:, order], cells[:, max(order) + 1 :]], axis=1)
 
 
 def _group(names: Names, dim: int, tag: int) -> str:

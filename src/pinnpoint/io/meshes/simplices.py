@@ -2,7 +2,7 @@
 
 Quadrilaterals are cut from their vertex with the smallest number, and so are the faces of hexahedra, prisms and
 pyramids: whatever cell a face is seen from, the cut is the same. A cell is then the cones from its smallest vertex over
-the triangles of the faces that do not hold it.
+the triangles of the faces that do not hold it. Those of second order keep their curved sides (diagonals.py).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.io.meshes.blocks import Block, Blocks
+from pinnpoint.io.meshes.diagonals import PLAIN, Faces, bent, edges_of
 from pinnpoint.mesh.mesh import CUT
 
 SECOND = {"line3": ("line", 2), "triangle6": ("triangle", 3), "tetra10": ("tetra", 4)}
@@ -30,7 +31,7 @@ FACES = {
     "pyramid": ((0, 1, 2, 3), (0, 1, 4), (1, 2, 4), (2, 3, 4), (3, 0, 4)),
 }
 NAMES = {"quad": "quadrilaterals", "hexahedron": "hexahedra", "wedge": "prisms", "pyramid": "pyramids"}
-KNOWN = (*SECOND, *NAMES)
+KNOWN = (*SECOND, *NAMES, *PLAIN)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +46,17 @@ class Sides:
 
 def simplified(file: Blocks) -> tuple[Blocks, Sides | None, tuple[str, ...]]:
     """The file's elements as simplices, the mid-side nodes of second-order ones, and what was cut, in words."""
-    blocks, edges, nodes, said = [], [], [], []
-    warped = 0.0
+    edges: list[Index] = []
+    nodes: list[Index] = []
+    faces: list[Faces] = []
+    blocks, said, inner = [], [], []
+    warped, X = 0.0, np.asarray(file.points, dtype=np.float64)
     for block in file.blocks:
+        order = ""
+        if block.kind in PLAIN and len(block.cells):
+            inner.append(block.cells.ravel())
+            block, ends, between, more = edges_of(block, X)
+            order, edges, nodes, faces = " of second order", [*edges, ends], [*nodes, between], [*faces, *more]
         if block.kind in SECOND and len(block.cells):
             kind, count = SECOND[block.kind]
             blocks.append(replace(block, kind=kind, cells=block.cells[:, :count]))
@@ -58,10 +67,13 @@ def simplified(file: Blocks) -> tuple[Blocks, Sides | None, tuple[str, ...]]:
             made = cut(block)
             blocks.append(made)
             what = "triangles" if made.kind == "triangle" else "tetrahedra"
-            said.append(f"{len(block.cells):,} {NAMES[block.kind]} {CUT} {len(made.cells):,} {what}")
-            warped = max(warped, _warp(block, np.asarray(file.points, dtype=np.float64)))
+            said.append(f"{len(block.cells):,} {NAMES[block.kind]}{order} {CUT} {len(made.cells):,} {what}")
+            warped = warped if order else max(warped, _warp(block, X))
         else:
             blocks.append(block)
+    if faces:
+        X, ends, between, away = bent(faces, X)
+        edges, nodes, warped = [*edges, ends], [*nodes, between], max(warped, away)
     top = [text for text in said if "tetrahedra" in text] or said
     notes: tuple[str, ...] = ()
     if top:
@@ -71,10 +83,12 @@ def simplified(file: Blocks) -> tuple[Blocks, Sides | None, tuple[str, ...]]:
             "the file are the prediction, whatever elements they came from",
         )
     sides = _sides(np.concatenate(edges), np.concatenate(nodes)) if edges else None
+    left = 0
     if sides is not None:
-        _require_own(sides.nodes, np.concatenate([block.cells.ravel() for block in blocks]))
-    left = 0 if sides is None else len(np.unique(sides.nodes))
-    return replace(file, blocks=blocks, middles=file.middles + left), sides, notes
+        vertices = np.concatenate([block.cells.ravel() for block in blocks])
+        _require_own(sides.nodes, vertices)
+        left = len(np.setdiff1d(np.concatenate([sides.nodes, *inner]), vertices))
+    return replace(file, points=X, blocks=blocks, middles=file.middles + left), sides, notes
 
 
 def cut(block: Block) -> Block:

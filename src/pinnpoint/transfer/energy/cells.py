@@ -85,6 +85,10 @@ class State:
         blur = gamma(16) * np.abs(nodal).max(axis=0)
         return cls(b, slopes, up(2.0 * d * size * shapes.steep, 8), up(np.abs(b).max(axis=0) + blur, 4), blur)
 
+    def steepest(self, shapes: Shapes) -> Vector:
+        """Upper bounds of |∂_i v_h|, (d, n): slopes are linear, so that the vertices have the largest."""
+        return np.asarray(up(np.abs(self.slopes).max(axis=0) + (shapes.slack + gamma(COUNT)) * self.size, 4))
+
 
 @dataclass(frozen=True, eq=False)
 class Remains:

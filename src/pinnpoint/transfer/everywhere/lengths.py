@@ -154,7 +154,8 @@ def _by_medium(medium: Medium, part: slice, shapes: Shapes, v: State, slip: Vect
     slopes = [np.stack([0.5 * (v.slopes[j, i] + v.slopes[k, i]) for j, k in pairs(d)]) for i in range(d)]
     mean = np.sum([mean_product(action.flux[:, i], slopes[i], d) for i in range(d)], axis=0)  # band.md, step 8d
     sure = 4.0 * (shapes.slack + gamma(COUNT))
-    size = np.abs(action.flux).max(axis=0).sum(axis=0) * v.size + action.flux_error.sum(axis=0) * v.size / sure
+    size = np.abs(action.flux).max(axis=0).sum(axis=0) * v.size
+    size = size + (action.flux_error * v.steepest(shapes)).sum(axis=0) / sure
     A = np.max([np.sum([size_on(p)[part] for p in row], axis=0) for row in medium.diffusion], axis=0)
     moved = A * d * (6.0 * d * slip * shapes.steep) ** 2
     if not medium.coefficients.convective and medium.least_reaction >= 0.0:

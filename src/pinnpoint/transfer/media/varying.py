@@ -102,7 +102,7 @@ def varied_weak(
     flux = np.abs(action.flux).max(axis=0).sum(axis=0)
     slack = 3.0 * (shapes.slack + gamma(COUNT))
     wrong = slack * (wide * z.top + flux * z.size) + z.blur * wide
-    off = (f.error1 + action.lower_error) * z.top + action.flux_error.sum(axis=0) * z.size
+    off = (f.error1 + action.lower_error) * z.top + (action.flux_error * z.steepest(shapes)).sum(axis=0)
     for i in range(d):
         total = total - mean_product(action.flux[:, i], _along(z, i), d)
     total = sign * total  # varying.md, step 3a
@@ -127,7 +127,7 @@ def against_slopes(shapes: Shapes, given: Given, v: State) -> tuple[Vector, Vect
     total = sum(mean_product(given.field[:, i], _along(v, i), d) for i in range(d))
     slack = 3.0 * (shapes.slack + gamma(COUNT))
     wrong = slack * np.abs(given.field).max(axis=0).sum(axis=0) * v.size
-    off = np.sum(given.field_error1, axis=0) * v.size * (1.0 + 4.0 * shapes.slack)
+    off = (given.field_error1 * v.steepest(shapes)).sum(axis=0) * (1.0 + 4.0 * shapes.slack)
     return np.asarray(total * vol), np.asarray(up(wrong * vol, 16)), np.asarray(up(off * vol, 16))
 
 

@@ -24,6 +24,7 @@ SECOND = {"C3D10": ("tetra", 4, 10), "CPS6": ("triangle", 3, 6), "CPE6": ("trian
 BENT = {  # the same of meshes alone, by the name's beginning; nodes of the sides 1–2, 2–3, 3–1, 1–4, … follow
     r"(C3D10|DC3D10|AC3D10)": ("tetra", 4, 10),
     r"(CPS6|CPE6|CAX6|DC2D6|STRI65|M3D6|SFM3D6)": ("triangle", 3, 6),
+    r"(T2D3|T3D3|B22|B32)": ("line", 2, 3),
 }
 FACES = {  # vertices of the faces S1, S2, …
     "tetra": ((0, 1, 2), (0, 3, 1), (1, 3, 2), (2, 3, 0)),
@@ -58,8 +59,17 @@ def read_abaqus(data: bytes) -> Blocks:
     blocks = list(file.blocks)
     for k, middles in part.middles.items():
         kind = f"{blocks[k].kind}{blocks[k].cells.shape[1] + middles.shape[1]}"
-        blocks[k] = replace(blocks[k], kind=kind, cells=np.concatenate([blocks[k].cells, find(middles)], axis=1))
+        cells = np.concatenate([blocks[k].cells, find(middles)], axis=1)
+        blocks[k] = replace(blocks[k], kind=kind, cells=_ends_first(cells, file.points) if kind == "line3" else cells)
     return replace(file, blocks=blocks, middles=0)
+
+
+def _ends_first(lines: Index, X: Vector) -> Index:
+    """Lines by their ends, then the node between these: programs differ in which of the three it is."""
+    V = X[lines]
+    away = ((3.0 * V - V.sum(axis=1, keepdims=True)) ** 2).sum(axis=2)  # from the middle of the other two
+    order = np.argsort(np.arange(3) == np.argmin(away, axis=1)[:, None], axis=1, kind="stable")
+    return np.asarray(np.take_along_axis(lines, order, axis=1))
 
 
 def read_part(sections: Sequence[Keyword], *, deck: bool = False) -> Part:
