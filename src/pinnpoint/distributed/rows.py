@@ -20,8 +20,8 @@ from pinnpoint.fem.assembling import assembly
 from pinnpoint.fem.assembling.elements import ORDER
 from pinnpoint.fem.assembling.operators import averaged
 from pinnpoint.fem.data.coefficients import components, function, per_cell
+from pinnpoint.fem.data.varied import reaction_at
 from pinnpoint.fem.elastic.elasticity import QUADRATURE, lame
-from pinnpoint.fem.reaction_diffusion import _reaction
 from pinnpoint.mesh.quadrature import rule
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.matrices import EnclosedMatrix
@@ -82,7 +82,7 @@ def _scalar(part: Part, spec: ScalarSpec, quadrature: int | None) -> Local:
     order = ORDER[nodes.degree] if quadrature is None else quadrature
     K = averaged(spec.diffusion, mesh, order)
     finer = max(order, 2)
-    _, c = _reaction(spec.reaction, mesh, finer)
+    _, c = reaction_at(spec.reaction, mesh, finer)
     where = assembly.pattern(nodes)
     if c is not None and nodes.degree == 2:
         raise InputError("problem.reaction: over several processes quadratic elements need 0; use degree = 1")

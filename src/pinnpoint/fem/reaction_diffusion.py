@@ -9,7 +9,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Index, Limits, Matrix, Vector, frozen, set_fields, whole
@@ -31,7 +30,6 @@ from pinnpoint.fem.data.coefficients import (
     named,
     own,
     parsed,
-    per_cell,
     require_defined,
     require_defined_on,
 )
@@ -41,7 +39,7 @@ from pinnpoint.fem.data.held import HeldBoundary, prescribed, resolve
 from pinnpoint.fem.data.periodic import Periodic
 from pinnpoint.fem.data.robin import Robin
 from pinnpoint.fem.data.sources import body, by_groups, source_of
-from pinnpoint.fem.data.varied import reaction_parts
+from pinnpoint.fem.data.varied import reaction_at, reaction_parts
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.fields import Component, FieldQueries
 from pinnpoint.fem.lifts.forecast import ROUGHLY, Forecast, cost, require_worth
@@ -53,7 +51,7 @@ from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.bent.shapes import Shape
 from pinnpoint.mesh.gluing import Gluing, glued
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
-from pinnpoint.mesh.quadrature import at_points, rule
+from pinnpoint.mesh.quadrature import rule
 from pinnpoint.mesh.refine import Refiner
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.models.given import Prediction, as_prediction
@@ -61,7 +59,7 @@ from pinnpoint.models.lifts import Lift
 from pinnpoint.models.opaque import OpaqueLift
 from pinnpoint.solvers.protocol import Solver
 from pinnpoint.solvers.reference import Reference
-from pinnpoint.systems.goals import EnergyError, Everywhere, Extreme, L2Error, Maximum, Minimum
+from pinnpoint.systems.goals import EnergyError, Everywhere, L2Error, Maximum, Minimum
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Ball, Flux, Goal, Patch, Point, Queries
 from pinnpoint.systems.spaces import AdmissibleSpace
@@ -221,7 +219,7 @@ class ReactionDiffusion(ScalarQueries):
         diffusion, convection = parsed(diffusion, "diffusion"), parsed(convection, "convection")
         made, K, local = operator(nodes, diffusion, convection, reaction, order)
         finer = max(order, 2 * nodes.degree)
-        by_cell, c = _reaction(reaction, mesh, finer)
+        by_cell, c = reaction_at(reaction, mesh, finer)
         held_by = sides is not None and sides.holds(nodes, order)
         if not (fixed or floating or held_by) and (c is None or not np.any(c)):
             raise InputError(
@@ -340,14 +338,6 @@ class ReactionDiffusion(ScalarQueries):
 
         return reference_of(self, steps, tolerance, multigrid)
 
-    def points(self, X: ArrayLike, names: Sequence[str] | None = None) -> Queries:
-        """Values at points."""
-        return self._queries.points(X, names, None)
-
-    def averages(self, X: ArrayLike, radius: ArrayLike, names: Sequence[str] | None = None) -> Queries:
-        """Averages over balls that lie in the domain."""
-        return self._queries.averages(X, radius, names, None)
-
     def patch(self, group: str, component: Component = None, name: str | None = None) -> Queries:
         """The average over a boundary group."""
         self._require_unpaired(group)
@@ -372,64 +362,6 @@ class ReactionDiffusion(ScalarQueries):
         label = [f"flux {group}" if name is None else name]
         made_for = {what: self.fingerprint(what) for what in ("mesh", f"group '{group}'", "matrix", "load")}
         return Queries(row[None, :], label, [-float(phi @ self.b)], goals=[Flux(group)], made_for=made_for)
-
-    def everywhere(
-        self,
-        name: str = "everywhere",
-        *,
-        solve: bool = True,
-        barrier: str | None = None,
-        checked: bool = False,
-        thorough: bool = False,
-    ) -> Queries:
-        """The largest error of the prediction over the whole domain, max |u_θ − u|.
-
-        With ``lift=True`` it is that of the network itself, else that of the finite-element function with its values at
-        the nodes. ``certificate.band`` is a proved bound on each cell. With ``solve=False`` a lift is certified from
-        its residual alone, without any system being solved, where nothing else is asked. A `barrier` is a formula w of
-        your own with −κΔw + c w > 0, and κ∂w/∂n ≥ 0 on Neumann facets: both are proved, and a lift's error is then at
-        most max |residual| w / min(−κΔw + c w). With ``checked=True`` only bounds count that ``pinnpoint verify``
-        proves again from a bundle. With ``thorough=True`` the mesh constant, which narrows bounds, is computed even
-        where it costs more than 25 factorizations of linear elements: in space, and on large plane domains that are
-        not convex.
-        """
-        row = sp.csr_array((1, len(self.nodes)))
-        goal = Everywhere(solve, barrier, checked, thorough)
-        return Queries(row, [name], goals=[goal], made_for={"mesh": self.fingerprint("mesh")})
-
-    def l2_error(self, name: str = "l2-error") -> Queries:
-        """The prediction's error in the mean over the domain, ‖u_θ − u‖ in L².
-
-        With ``lift=True`` it is the network's own, else that of the finite-element function with its values at the
-        nodes.
-        """
-        return self._extreme(L2Error(), name)
-
-    def energy_error(self, name: str = "energy-error") -> Queries:
-        """The prediction's error in the energy norm, (∫ κ|∇(u_θ − u)|² + c (u_θ − u)²)^½; see `l2_error`."""
-        return self._extreme(EnergyError(), name)
-
-    def maximum(
-        self, group: str | None = None, name: str = "maximum", *, checked: bool = False, thorough: bool = False
-    ) -> Queries:
-        """The largest value of the solution over the domain, or a group of cells.
-
-        `checked`, of the whole domain, and `thorough` as in `everywhere`.
-        """
-        return self._extreme(Maximum(group, thorough, checked), name)
-
-    def minimum(
-        self, group: str | None = None, name: str = "minimum", *, checked: bool = False, thorough: bool = False
-    ) -> Queries:
-        """The smallest value of the solution over the domain, or over a group of cells; see `maximum`."""
-        return self._extreme(Minimum(group, thorough, checked), name)
-
-    def _extreme(self, goal: Extreme, name: str) -> Queries:
-        """A query that is no linear functional: its row says nothing."""
-        if isinstance(goal, Maximum | Minimum) and goal.cells is not None:
-            self.mesh.cells_of(goal.cells)
-        row = sp.csr_array((1, len(self.nodes)))
-        return Queries(row, [name], goals=[goal], made_for={"mesh": self.fingerprint("mesh")})
 
     def corrected(self, X: ArrayLike, prediction: Prediction | None = None) -> Corrected:
         """Values of the PDE's own solution at any number of points from one solve: no dual problem for any of them.
@@ -724,26 +656,3 @@ def _load(nodes: Nodes, source: Data, neumann: Mapping[str, Any], order: int) ->
 def _by_cell(given: Any) -> bool:
     """Whether data are one number, or one matrix, for each cell."""
     return isinstance(given, np.ndarray) and given.ndim in (1, 3)
-
-
-def require_nonnegative(given: Any, mesh: Mesh, order: int) -> None:
-    """Refuse a reaction by formulas that is negative at some point of a rule, with the place and the number."""
-    by_cell, c = _reaction(given, mesh, order)
-    if by_cell is None and c is not None and float(c.min()) < 0.0:
-        X = at_points(mesh.points[mesh.cells], rule(mesh.dim, order)[0])
-        cell, q = np.unravel_index(int(np.argmin(c)), c.shape)
-        raise InputError(f"reaction: must be ≥ 0; it is {float(c.min()):.3e} at {X[cell, q].tolist()}")
-
-
-def _reaction(given: Any, mesh: Mesh, order: int) -> tuple[Vector | None, Vector | None]:
-    """The reaction per cell where it is constant on cells, and at a rule's points (C, Q); None where it is zero."""
-    constant = given.constant if isinstance(given, Expression) else None
-    by_group = isinstance(given, Mapping) and any(callable(v) for v in given.values())
-    if constant is not None or not (callable(given) or by_group):
-        by_cell = per_cell("reaction", given if constant is None else constant, mesh)
-        if not by_cell.any():
-            return None, None
-        return by_cell, np.repeat(by_cell[:, None], len(rule(mesh.dim, order)[1]), axis=1)
-    X = at_points(mesh.points[mesh.cells], rule(mesh.dim, order)[0])
-    c = reaction_parts(given, mesh).at(X, mesh)
-    return None, c

@@ -1,4 +1,4 @@
-"""What can be asked of a scalar problem beside points, balls and groups: averages over cells, derivatives, fluxes."""
+"""What can be asked of a scalar problem beside groups: values, averages, derivatives, fluxes, errors and extremes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,18 @@ from pinnpoint.fem.assembling.blocks import block_queries
 from pinnpoint.fem.assembling.elements import Nodes
 from pinnpoint.fem.fields import Component, FieldQueries, slope_rows
 from pinnpoint.fem.problem import ScalarProblem
-from pinnpoint.systems.goals import Block, Cells, Goal, Slope
+from pinnpoint.systems.goals import (
+    Block,
+    Cells,
+    EnergyError,
+    Everywhere,
+    Extreme,
+    Goal,
+    L2Error,
+    Maximum,
+    Minimum,
+    Slope,
+)
 from pinnpoint.systems.queries import Queries
 
 Names = str | Sequence[str] | None
@@ -25,11 +36,19 @@ Names = str | Sequence[str] | None
 
 
 class ScalarQueries(ScalarProblem):
-    """Averages over cells and blocks, derivatives and fluxes at points."""
+    """Values, derivatives and fluxes at points, averages over balls, cells and blocks, errors and extremes."""
 
     @cached_property
     def _queries(self) -> FieldQueries:
         return FieldQueries(self.nodes, 1)
+
+    def points(self, X: ArrayLike, names: Sequence[str] | None = None) -> Queries:
+        """Values at points."""
+        return self._queries.points(X, names, None)
+
+    def averages(self, X: ArrayLike, radius: ArrayLike, names: Sequence[str] | None = None) -> Queries:
+        """Averages over balls that lie in the domain."""
+        return self._queries.averages(X, radius, names, None)
 
     def mean(self, name: str | None = None) -> Queries:
         """The average over the domain."""
@@ -65,6 +84,64 @@ class ScalarQueries(ScalarProblem):
         return Queries(
             rows(self.nodes), slopes.names, points=slopes.points, goals=goals, on_nodes=rows, made_for=made_for
         )
+
+    def everywhere(
+        self,
+        name: str = "everywhere",
+        *,
+        solve: bool = True,
+        barrier: str | None = None,
+        checked: bool = False,
+        thorough: bool = False,
+    ) -> Queries:
+        """The largest error of the prediction over the whole domain, max |u_θ − u|.
+
+        With ``lift=True`` it is that of the network itself, else that of the finite-element function with its values at
+        the nodes. ``certificate.band`` is a proved bound on each cell. With ``solve=False`` a lift is certified from
+        its residual alone, without any system being solved, where nothing else is asked. A `barrier` is a formula w of
+        your own with −κΔw + c w > 0, and κ∂w/∂n ≥ 0 on Neumann facets: both are proved, and a lift's error is then at
+        most max |residual| w / min(−κΔw + c w). With ``checked=True`` only bounds count that ``pinnpoint verify``
+        proves again from a bundle. With ``thorough=True`` the mesh constant, which narrows bounds, is computed even
+        where it costs more than 25 factorizations of linear elements: in space, and on large plane domains that are
+        not convex.
+        """
+        row = sp.csr_array((1, len(self.nodes)))
+        goal = Everywhere(solve, barrier, checked, thorough)
+        return Queries(row, [name], goals=[goal], made_for={"mesh": self.fingerprint("mesh")})
+
+    def l2_error(self, name: str = "l2-error") -> Queries:
+        """The prediction's error in the mean over the domain, ‖u_θ − u‖ in L².
+
+        With ``lift=True`` it is the network's own, else that of the finite-element function with its values at the
+        nodes.
+        """
+        return self._extreme(L2Error(), name)
+
+    def energy_error(self, name: str = "energy-error") -> Queries:
+        """The prediction's error in the energy norm, (∫ κ|∇(u_θ − u)|² + c (u_θ − u)²)^½; see `l2_error`."""
+        return self._extreme(EnergyError(), name)
+
+    def maximum(
+        self, group: str | None = None, name: str = "maximum", *, checked: bool = False, thorough: bool = False
+    ) -> Queries:
+        """The largest value of the solution over the domain, or a group of cells.
+
+        `checked`, of the whole domain, and `thorough` as in `everywhere`.
+        """
+        return self._extreme(Maximum(group, thorough, checked), name)
+
+    def minimum(
+        self, group: str | None = None, name: str = "minimum", *, checked: bool = False, thorough: bool = False
+    ) -> Queries:
+        """The smallest value of the solution over the domain, or over a group of cells; see `maximum`."""
+        return self._extreme(Minimum(group, thorough, checked), name)
+
+    def _extreme(self, goal: Extreme, name: str) -> Queries:
+        """A query that is no linear functional: its row says nothing."""
+        if isinstance(goal, Maximum | Minimum) and goal.cells is not None:
+            self.mesh.cells_of(goal.cells)
+        row = sp.csr_array((1, len(self.nodes)))
+        return Queries(row, [name], goals=[goal], made_for={"mesh": self.fingerprint("mesh")})
 
     def cell_numbers(self, where: Any) -> Index:
         """Numbers of the cells of a group, of all cells for None, or these numbers."""

@@ -14,6 +14,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.fem.data.coefficients import function, per_cell, require_defined
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.mesh.quadrature import at_points, rule
 from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.transfer.media.coefficients import Coefficients, matrix
 
@@ -94,6 +95,29 @@ def reaction_parts(given: Any, mesh: Mesh) -> Parts:
     if not callable(given) and np.ndim(given) > 0:
         return _by_cells("reaction", given, mesh)
     return Parts("reaction", np.zeros(len(mesh.cells), dtype=np.intp), (_scalar("reaction", given),))
+
+
+def reaction_at(given: Any, mesh: Mesh, order: int) -> tuple[Vector | None, Vector | None]:
+    """The reaction per cell where it is constant on cells, and at a rule's points (C, Q); None where it is zero."""
+    constant = given.constant if isinstance(given, Expression) else None
+    by_group = isinstance(given, Mapping) and any(callable(v) for v in given.values())
+    if constant is not None or not (callable(given) or by_group):
+        by_cell = per_cell("reaction", given if constant is None else constant, mesh)
+        if not by_cell.any():
+            return None, None
+        return by_cell, np.repeat(by_cell[:, None], len(rule(mesh.dim, order)[1]), axis=1)
+    X = at_points(mesh.points[mesh.cells], rule(mesh.dim, order)[0])
+    c = reaction_parts(given, mesh).at(X, mesh)
+    return None, c
+
+
+def require_nonnegative(given: Any, mesh: Mesh, order: int) -> None:
+    """Refuse a reaction by formulas that is negative at some point of a rule, with the place and the number."""
+    by_cell, c = reaction_at(given, mesh, order)
+    if by_cell is None and c is not None and float(c.min()) < 0.0:
+        X = at_points(mesh.points[mesh.cells], rule(mesh.dim, order)[0])
+        cell, q = np.unravel_index(int(np.argmin(c)), c.shape)
+        raise InputError(f"reaction: must be ≥ 0; it is {float(c.min()):.3e} at {X[cell, q].tolist()}")
 
 
 def coefficients(A: Parts, b: Parts | None, c: Parts) -> Coefficients | None:

@@ -41,6 +41,7 @@ from pinnpoint.fem.data.coefficients import Data, function, require_defined
 from pinnpoint.fem.data.conditions import admissible
 from pinnpoint.fem.data.held import resolve
 from pinnpoint.fem.data.sources import by_groups
+from pinnpoint.fem.data.varied import require_nonnegative
 from pinnpoint.fem.extraction import Extraction
 from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.fem.parabolic.data import in_time, initial_data, moving_robin, moving_sides
@@ -50,7 +51,7 @@ from pinnpoint.fem.parabolic.loads import TimeLoads
 from pinnpoint.fem.parabolic.queries import TIMES, over_time, places_of, times_of
 from pinnpoint.fem.parabolic.sides import held_values
 from pinnpoint.fem.parabolic.storage import require_blocks, require_states, room_for
-from pinnpoint.fem.reaction_diffusion import ReactionDiffusion, require_nonnegative
+from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.mesh.refine import Refiner
