@@ -54,10 +54,10 @@ def products(A: Vector, B: Vector) -> Vector:
 
 def by_entries(a: Vector, b: Vector) -> Vector:
     """The same of (i, k, n) and (k, j, n)."""
-    found = a[:, 0, None] * b[0]
+    total = a[:, 0, None] * b[0]
     for k in range(1, len(b)):
-        found += a[:, k, None] * b[k]
-    return np.asarray(found)
+        total += a[:, k, None] * b[k]
+    return np.asarray(total)
 
 
 def attributes(record: object, *names: str) -> dict[str, Any]:
@@ -255,9 +255,9 @@ def shown(A: Any) -> Any:
         return A
     parts = [a.view() for a in (A.data, A.indices, A.indptr)]
     frozen(*parts)
-    found = sp.csr_array(tuple(parts), shape=A.shape, copy=False)
-    found.has_canonical_format = True  # as `matrix` leaves it
-    return found
+    canonical = sp.csr_array(tuple(parts), shape=A.shape, copy=False)
+    canonical.has_canonical_format = True  # as `matrix` leaves it
+    return canonical
 
 
 def members(name: str, x: Any, count: int) -> NDArray[np.intp]:
@@ -301,12 +301,12 @@ def _finite(name: str, a: Vector) -> None:
 
 def digest(*arrays: Any) -> str:
     """32 hexadecimal digits of the contents, shapes and types of arrays."""
-    found = hashlib.blake2b(digest_size=16)
+    hashed = hashlib.blake2b(digest_size=16)
     for a in arrays:
         a = np.ascontiguousarray(a)
-        found.update(f"{a.dtype.str}{a.shape}".encode())
-        found.update(a.data.cast("B") if a.size else b"")
-    return found.hexdigest()
+        hashed.update(f"{a.dtype.str}{a.shape}".encode())
+        hashed.update(a.data.cast("B") if a.size else b"")
+    return hashed.hexdigest()
 
 
 def asked(prediction: Any, X: Vector, name: str = "prediction") -> Vector:
@@ -316,12 +316,12 @@ def asked(prediction: Any, X: Vector, name: str = "prediction") -> Vector:
     except (PinnpointError, MemoryError):
         raise
     except Exception as error:  # whatever somebody's model does with points
-        said = next(iter(str(error).splitlines()), "")[:160]
-        if isinstance(error, TypeError) and "Tensor" in said:
+        words = next(iter(str(error).splitlines()), "")[:160]
+        if isinstance(error, TypeError) and "Tensor" in words:
             raise InputError(
-                f"{name}: takes tensors, not arrays ({said}); wrap it as pinnpoint.models.torch_predictor(function)"
+                f"{name}: takes tensors, not arrays ({words}); wrap it as pinnpoint.models.torch_predictor(function)"
             ) from error
         raise InputError(
-            f"{name}: raised {type(error).__name__} ({said}) when asked at points {X.shape}; it must map points "
+            f"{name}: raised {type(error).__name__} ({words}) when asked at points {X.shape}; it must map points "
             "(N, d), one row each, to as many values"
         ) from error

@@ -89,18 +89,18 @@ def lay_ground(
     ready = begin(lambda: core.arrange(many)) if rounding and system.n > DENSE_UP_TO else None
     if many:
         have_ready(system.n)
-    found, choice = solver_for(core, solver, len(queries))
+    chosen, choice = solver_for(core, solver, len(queries))
     if ready is not None:
         ready.result()
-    if adjoints and isinstance(found, SparseLU) and ell.exact:
-        found.expect(adjoints, ell.L.indices)
+    if adjoints and isinstance(chosen, SparseLU) and ell.exact:
+        chosen.expect(adjoints, ell.L.indices)
     if early is not None:
         proof = early
     elif rounding or coercivity is not None or choice.own or not choice.accurate:
-        proof = prove(core, found, coercivity)
+        proof = prove(core, chosen, coercivity)
     else:
-        proof = unproved(core, found)
-    return Ground(core, queries, L, ell, found, proof, choice)
+        proof = unproved(core, chosen)
+    return Ground(core, queries, L, ell, chosen, proof, choice)
 
 
 def bare_ground(system: LinearSystem, queries: Queries, solver: Solver | str | None) -> Ground:
@@ -114,8 +114,8 @@ def bare_ground(system: LinearSystem, queries: Queries, solver: Solver | str | N
     fills = system.n > FILLS_FROM and Task.of(core.matrix, system.row_points).solid
     if solver is None and fills and len(queries) <= FEW and system.modes is None:
         solver = "krylov"
-    found, choice = solver_for(core, solver, len(queries))
-    return Ground(core, queries, L, ell, found, weight_only(core), choice)
+    chosen, choice = solver_for(core, solver, len(queries))
+    return Ground(core, queries, L, ell, chosen, weight_only(core), choice)
 
 
 def green_vectors(

@@ -191,11 +191,11 @@ class Extraction:
     def beside(self, certificate: Certificate, queries: Queries) -> Certificate:
         """The same intervals beside the prediction as it was given, and a note where that is not what was certified."""
         own = self.outputs(queries, certificate.value, certificate.raw)
-        found = certificate if own is None else certificate.beside(own)
+        judged = certificate if own is None else certificate.beside(own)
         least = 0.0 if self.apart is None or self.given is None else ADMISSIBLE * float(np.max(np.abs(self.given)))
         if not self.by_nodes or self.changed <= least:
-            return found
-        return replace(found, notes=(*found.notes, f"{changed_line(self.changed)}; it is judged as it was given"))
+            return judged
+        return replace(judged, notes=(*judged.notes, f"{changed_line(self.changed)}; it is judged as it was given"))
 
 
 class Method(Protocol):
@@ -294,9 +294,9 @@ class Transferable(Problem):
 
     def shared(self, helpers: Any) -> Self:
         """The same problem, with others that take part in the work of its transfer."""
-        found = copy(self)
-        set_fields(found, helpers=helpers)
-        return found
+        shared = copy(self)
+        set_fields(shared, helpers=helpers)
+        return shared
 
     def refiner(self) -> Refiner:
         """How the mesh is refined."""

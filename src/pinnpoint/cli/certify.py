@@ -94,11 +94,11 @@ def tell(result: Result, files: list[Path], arguments: argparse.Namespace) -> in
         print(files[0].read_text(encoding="utf-8"), end="")
     elif not arguments.quiet:
         print(summary(result, files))
-    found = [word for verdict in result.certificate.verdicts for word in verdict.values()]
-    found += [word for one in result.certificate.derived for word in (one.verdicts or {}).values()]
-    if any(word in NEGATIVE for word in found):
+    words = [word for verdict in result.certificate.verdicts for word in verdict.values()]
+    words += [word for one in result.certificate.derived for word in (one.verdicts or {}).values()]
+    if any(word in NEGATIVE for word in words):
         return 4
-    return 1 if wide(result).any() or UNDECIDED in found else 0
+    return 1 if wide(result).any() or UNDECIDED in words else 0
 
 
 def wide(result: Result) -> Any:

@@ -56,8 +56,8 @@ class FiniteElements(Problem):
     def _repr_html_(self) -> str:
         """Data, conditions, unknowns and the mesh, for notebooks."""
         parts = [self, *(part for part in vars(self).values() if isinstance(part, FiniteElements))]
-        told = {name: value for part in parts for name, value in rows(part, deep=False) if name not in INSIDE}
-        return titled(self, [*told.items(), ("unknowns", f"{len(self.b):,}")]) + mesh_html(self.mesh)
+        shown = {name: value for part in parts for name, value in rows(part, deep=False) if name not in INSIDE}
+        return titled(self, [*shown.items(), ("unknowns", f"{len(self.b):,}")]) + mesh_html(self.mesh)
 
     def fingerprint(self, what: str) -> str:
         """A digest of what queries may have been made from: "mesh", "matrix", "load", "group '…'" or "cells '…'"."""

@@ -167,14 +167,14 @@ def test_total_force_is_spread_over_a_patch():
 
 
 def test_location_is_fast_and_right():
-    """10⁵ points in 10⁵ cells in about a second (under one on an idle core)."""
+    """10⁵ points in 10⁵ cells in about a second of processor time."""
     mesh = generate("square", 224)
     assert len(mesh.cells) > 100_000
     locator = Locator(mesh)
     X = np.random.default_rng(0).uniform(size=(100_000, 2))
-    start = time.perf_counter()
+    start = time.process_time()
     cell, bary = locator.locate(X)
-    spent = time.perf_counter() - start
+    spent = time.process_time() - start
     assert np.allclose(np.einsum("pi,pid->pd", bary, mesh.points[mesh.cells[cell]]), X, atol=1e-12)
     assert bary.min() >= 0.0
     assert spent < 3.0

@@ -75,14 +75,14 @@ def test_broken_decks_are_read_or_refused_in_words(tmp_path, which):
     refused = unnamed = 0
     for _ in range(150):
         path.write_bytes(broken(data, rng))
-        begin = time.perf_counter()
+        begin = time.process_time()
         for reader in (pp.io.read_deck, pp.io.read_mesh):
             try:
                 reader(path)
             except InputError as error:
                 refused += str(path) in str(error)
                 unnamed += str(path) not in str(error)
-        assert time.perf_counter() - begin < 5.0
+        assert time.process_time() - begin < 5.0
     assert refused > 60
     assert not unnamed
 
@@ -103,6 +103,6 @@ def test_ranges_do_not_blow_up(tmp_path):
     more += ["SPC1,3,456,5"] * 2000
     path = tmp_path / "a.bdf"
     path.write_text(beam.deck(cards=[*beam.usual(small), *more]))
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert pp.io.read_deck(path).problem(1).system.n
-    assert time.perf_counter() - begin < 10.0
+    assert time.process_time() - begin < 10.0
