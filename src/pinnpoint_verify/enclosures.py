@@ -80,11 +80,16 @@ def pairs(d: int) -> list[tuple[int, int]]:
 
 
 @cache
+def gram(d: int) -> Array:
+    """Means of products of λ_j λ_k and λ_l λ_m over a simplex."""
+    M = means(d, 4).m
+    return np.array([[M[(*a, *b)] for b in pairs(d)] for a in pairs(d)])
+
+
+@cache
 def inverse_gram(d: int) -> Array:
     """Of the products λ_j λ_k in the mean over a simplex; its condition is below 10⁴."""
-    M = means(d, 4).m
-    G = np.array([[M[(*a, *b)] for b in pairs(d)] for a in pairs(d)])
-    return np.linalg.inv(G)
+    return np.linalg.inv(gram(d))
 
 
 def projection(text: Any, V: Array) -> Array:
@@ -144,16 +149,22 @@ CUBIC = 1.07
 """Of the basis functions of cubic interpolation at thirds: none is larger."""
 
 
-def children(V: Array) -> Array:
-    """2^m simplices of equal size (n 2^m, m + 1, d), by midpoints of edges."""
-    m = V.shape[1] - 1
-    middle = {(j, k): 0.5 * (V[:, j] + V[:, k]) for j, k in pairs(m)}
+@cache
+def cuts(m: int) -> list[list[tuple[int, int]]]:
+    """The corners of 2^m parts of a simplex, each the middle of two of its own."""
     corner = [[(smaller(i, j), larger(i, j)) for j in range(m + 1)] for i in range(m + 1)]
     inner: list[Any] = {2: [[(0, 1), (1, 2), (0, 2)]]}.get(m, [])
     if m == 3:
         around = ((0, 1), (0, 3), (2, 3), (1, 2))
         inner = [[(0, 2), (1, 3), around[i], around[(i + 1) % 4]] for i in range(4)]
-    parts = [np.stack([middle[p] for p in one], axis=1) for one in (corner + inner if m else corner)]
+    return corner + inner if m else corner
+
+
+def children(V: Array) -> Array:
+    """2^m simplices of equal size (n 2^m, m + 1, d), by midpoints of edges."""
+    m = V.shape[1] - 1
+    middle = {(j, k): 0.5 * (V[:, j] + V[:, k]) for j, k in pairs(m)}
+    parts = [np.stack([middle[p] for p in one], axis=1) for one in cuts(m)]
     return np.stack(parts, axis=1).reshape(-1, *V.shape[1:])
 
 

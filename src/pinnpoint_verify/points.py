@@ -80,23 +80,28 @@ def _close(stored: Density, made: Density, mesh: Mesh, name: str) -> None:
 def _density(
     stored: Density, mesh: Mesh, form: tuple[Array, float, Ball], power: int, axis: int | None, more: float
 ) -> Density:
-    """Coefficients close to the stored ones with bounds of their distance from w; cells are cut while that helps."""
+    """Coefficients close to w, with bounds of their distance from it; cells are cut while that helps."""
     x0, R, peak = form
     far = np.sqrt(((mesh.points[mesh.cells] - x0) ** 2).sum(axis=2)).min(axis=1)
     here = np.union1d(stored.at, np.nonzero(far - mesh.h <= 1.01 * R)[0])
-    full, V, least = stored.on(0, mesh.C)[0], mesh.points[mesh.cells[here]], [math.inf, math.inf]
-    told = _sizes(mesh.top[stored.at], stored.rest)
-    for depth in range(1, DEPTH[mesh.d] + 1):
-        full[here] += density_bounds(V, full[here], x0, R, peak, depth, power, axis)[1]  # any Q will do
-        rest = density_bounds(V, full[here], x0, R, peak, depth, power, axis)[0]
-        last, least = least, _sizes(mesh.top[here], rest)
-        small = [now <= 0.5 * then for now, then in zip(least, told, strict=True)]
-        if all(small) or all(now > 0.9 * then for now, then in zip(least, last, strict=True)):
-            break
+    volume, last = mesh.top[here], [math.inf, math.inf]
+    least = 1e-13 * abs(float(peak.m)) * total(volume)  # where rounding is more
+    told = [larger(0.5 * one, least) for one in _sizes(mesh.top[stored.at], *stored.rest[:, 1:].T)]
+
+    def enough(first: Array, second: Array) -> bool:
+        now = _sizes(volume, first, np.sqrt(second))
+        done = all(a <= b for a, b in zip(now, told, strict=True))
+        stuck = all(a > 0.9 * b for a, b in zip(now, last, strict=True))
+        last[:] = now
+        return done or stuck
+
+    full = np.zeros((mesh.C, mesh.d + 1, mesh.d + 1))
+    V = mesh.points[mesh.cells[here]]
+    full[here], rest = density_bounds(V, x0, R, peak, DEPTH[mesh.d], power, axis, enough)  # any Q will do
     rest[:, 1:] = up(rest[:, 1:] + more)
     return replaced(stored, here, full, rest)
 
 
-def _sizes(volume: Array, rest: Array) -> list[float]:
+def _sizes(volume: Array, first: Array, second: Array) -> list[float]:
     """How large errors of the density are, in the mean and in the mean square."""
-    return [total(volume * rest[:, 1]), math.sqrt(total(volume * rest[:, 2] ** 2))]
+    return [total(volume * first), math.sqrt(total(volume * second**2))]

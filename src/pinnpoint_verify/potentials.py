@@ -276,7 +276,6 @@ def data_term(text: Any, x0: Array, potential: Potential, close: float) -> tuple
     """∫fΦ and a bound of its error, which is infinite where the formula has a kink; it is wanted below `close`."""
     d, boxes, m = potential.d, Boxes(text, x0, potential), POINTS[potential.d]
     x, w, off = line(m, 1)
-    grid = np.stack(np.meshgrid(*[x] * d, indexing="ij"), axis=-1).reshape(-1, d)
     weights = np.prod(np.stack(np.meshgrid(*[w] * d, indexing="ij"), axis=-1).reshape(-1, d), axis=1)
     (pool, mark, error), sums = boxes.first(close), [0.0]
     each, made = 0.1 * close / len(pool), len(pool)
@@ -289,12 +288,16 @@ def data_term(text: Any, x0: Array, potential: Potential, close: float) -> tuple
         for a in range(0, len(pool), 4000):
             part = np.arange(a, smaller(a + 4000, len(pool)))
             part = part[~bad[part]]
+            if not part.size:
+                continue
             low, size = pool[part, :, :1], pool[part, :, 1:] - pool[part, :, :1]
-            at = low + size * grid.T
-            g, _ = boxes([Ball(at[:, i], 4.0 * UNIT * np.abs(pool[part, i, 1:])) for i in range(d)], mark[part, None])
-            sums += ((g.m @ weights) * volume[part]).tolist()
+            at, blur = low + size * x, 4.0 * UNIT * np.abs(pool[part, :, 1:])
+            lines = [(len(part), *(m if i == k else 1 for k in range(d))) for i in range(d)]  # one axis each
+            discs = [Ball(at[:, i].reshape(one), blur[:, i].reshape(-1, *[1] * d)) for i, one in enumerate(lines)]
+            g, _ = boxes(discs, mark[part].reshape(-1, *[1] * d, 2))
+            sums += ((g.m.reshape(len(part), -1) @ weights) * volume[part]).tolist()
             lost = (1.02 * d * off + gamma(len(weights) + 24)) * (top[part] + E[part])  # checking.md, step 7e
-            error += total(up((2.0 * E[part] + g.r.max(axis=1) + lost) * volume[part]))
+            error += total(up((2.0 * E[part] + g.r.reshape(len(part), -1).max(axis=1) + lost) * volume[part]))
         if not bad.any():
             break
         pool, mark = halved(pool[bad], mark[bad])
