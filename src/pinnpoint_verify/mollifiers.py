@@ -225,7 +225,6 @@ def density_bounds(
     d, C, n = V.shape[2], float(peak.m), len(V)
     corners = np.moveaxis((V - x0) / R, 0, 2)
     far = np.abs(corners).max(axis=(0, 1)) * math.sqrt(d)
-    blur = 8.0 * UNIT * (np.abs(V).max(axis=(1, 2)) + np.abs(x0).max()) / R + 32.0 * UNIT * far  # of y
     inner = (1.0 - (corners.mean(axis=0) ** 2).sum(axis=0) > 0.0) & (axis is None)
     sums = Sums(n, C, inner, (d, power, axis))
     start = (
@@ -238,17 +237,19 @@ def density_bounds(
         T = bernstein(X[:, d + 1 :])
         low, high, t = T.min(axis=0), T.max(axis=0), T[[place(j, j, d) for j in range(d + 1)]]
         reach = np.sqrt(1.0 - np.minimum(t.min(axis=0), 1.0))
-        slack = 8.0 * (reach + blur[cell]) * blur[cell] + gamma(40) * (1.0 + reach**2)  # of t, checking.md, step 8b
+        blur = (12.0 + level) * UNIT * far[cell]  # of y, and of t, checking.md, step 8b
+        slack = 8.0 * (reach + blur) * blur + gamma(8) * (1.0 + reach**2)
         sure = slack if power == 0 else -slack  # of an indicator the sign must be certain
         full, empty = low >= sure, high <= -sure
         done = full | empty
         whole = done & (full != inner[cell])
         sums.add(X[:, :, whole], cell[whole], np.full(int(whole.sum()), share))
         doubtful = done & (full | (high > -4.0 * slack))
-        shift = 4.0 * slack + (0.0 if axis is None else 2.0 * blur[cell] + 4.0 * slack * reach)
+        shift = np.where(low >= slack, 1.0, 4.0) * slack
+        shift = shift if axis is None else shift + 2.0 * blur + 4.0 * slack * reach
         if power:
             sums.blurred(cell[doubtful], share, shift[doubtful])
-        X, T, t, cell, slack = X[:, :, ~done], T[:, ~done], t[:, ~done], cell[~done], slack[~done]
+        X, T, t, cell, slack, blur = X[:, :, ~done], T[:, ~done], t[:, ~done], cell[~done], slack[~done], blur[~done]
         delta = up(np.maximum(bulge(T, d), 0.0) + 8.0 * slack)
         t = t + 0.5 * delta
         strip, dense = _strip(t, delta, slack)
@@ -261,7 +262,7 @@ def density_bounds(
         sums.first, sums.second = sums.first + first, sums.second + second
         np.maximum.at(sums.wide, cell, delta)
         if power:
-            sums.blurred(cell, share, 8.0 * slack + (0.0 if axis is None else 4.0 * blur[cell]))
+            sums.blurred(cell, share, 8.0 * slack + (0.0 if axis is None else 4.0 * blur))
         for made, at, part in pieces(np.where(inner[cell], -t, t), X):
             sums.add(made, cell[at], share * part)
     return sums.bounds(start, float(peak.r) * (1.0 + 1e-9))
