@@ -1,6 +1,6 @@
 """Points, averages over balls and derivatives where κ and c are constant: the density w and ∫fΦ, not as stored.
 
-Part of the proof (docs/checking.md, sections 7 and 8): stored quadratics are brought closer to w and bounded anew.
+Part of the proof (docs/checking.md, sections 7 and 8): quadratics close to w are made here, and bounded.
 """
 
 from __future__ import annotations
