@@ -136,3 +136,38 @@ def test_gmshs_order_of_nodes_is_its_own(tmp_path, kind):
     diagonals = {tuple(sorted((f[k], f[k - 2]))) for f in faces for k in range(4)}
     assert bent <= {pairs[4], *diagonals}
     assert len(bent) == 1 + len(faces)
+
+
+@pytest.mark.parametrize(("kind", "name"), [("hexahedron", "C3D8R"), ("hexahedron20", "C3D20R")])
+def test_hexahedra_of_abaqus_files_are_cut_with_their_surfaces(tmp_path, kind, name):
+    X, cells = bricks(SHELL["wall"], 2, False)
+    cells = cells[:, : 8 if kind == "hexahedron" else 20]
+    used, cells = np.unique(cells, return_inverse=True)
+    X, cells = X[used], cells.reshape(4, -1)
+    nodes = "\n".join(f"{i}, {x!r}, {y!r}, {z!r}" for i, (x, y, z) in enumerate(X.tolist(), 1))
+    rows = "\n".join(", ".join(str(v) for v in [k, *(row + 1)]) for k, row in enumerate(cells, 1))
+    file = tmp_path / "wall.inp"
+    file.write_text(f"*NODE\n{nodes}\n*ELEMENT, TYPE={name}, ELSET=body\n{rows}\n*SURFACE, NAME=inside\nbody, S6\n")
+    mesh, wanted = pp.io.read_mesh(file), made(X, kind, cells)
+    assert np.array_equal(mesh.points, wanted.points)
+    assert np.array_equal(mesh.cells, wanted.cells)
+    assert (mesh.middles is None) == (kind == "hexahedron")
+    if mesh.middles is not None:
+        assert np.array_equal(mesh.middles.points, wanted.middles.points)
+    inside = mesh.facets("inside")  # S6 has the nodes 4, 8, 5 and 1: x = 0 of the brick, the inner radius
+    assert len(inside) == 8
+    assert np.allclose(np.hypot(*mesh.points[np.unique(inside)][:, :2].T), 1.0)
+    assert len(mesh.cell_groups["body"]) == 24
+
+
+def test_quadrilaterals_of_abaqus_files_are_cut_with_their_sides(tmp_path):
+    file = tmp_path / "two.inp"
+    nodes = "\n".join(f"{1 + 3 * j + i}, {i}, {j}" for j in range(2) for i in range(3))
+    file.write_text(
+        f"*NODE\n{nodes}\n*ELEMENT, TYPE=CPS4R, ELSET=plate\n1, 1, 2, 5, 4\n2, 2, 3, 6, 5\n"
+        "*SURFACE, NAME=right\n2, S2\n"
+    )
+    mesh = pp.io.read_mesh(file)
+    assert len(mesh.cells) == 4
+    assert sorted(mesh.facets("right").ravel().tolist()) == [2, 5]
+    assert "2 quadrilaterals were cut into 4 triangles" in mesh.remarks[0]

@@ -21,7 +21,13 @@ KINDS = {  # element families by the name's beginning: kind and vertices
 }
 SECOND = {"C3D10": ("tetra", 4, 10), "CPS6": ("triangle", 3, 6), "CPE6": ("triangle", 3, 6)}
 """Second-order elements of solids: kind, vertices and nodes."""
-BENT = {  # the same of meshes alone, by the name's beginning; nodes of the sides 1–2, 2–3, 3–1, 1–4, … follow
+MESHES = {  # of meshes alone, by the name's beginning: kind, vertices, and nodes where mid-side nodes follow
+    r"(C3D8|DC3D8|AC3D8)": ("hexahedron", 8, 0),
+    r"(C3D6|DC3D6|AC3D6)": ("wedge", 6, 0),
+    r"(CPS4|CPE4|CAX4|DC2D4|S4|M3D4|SFM3D4|R3D4)": ("quad", 4, 0),
+    r"(C3D20|DC3D20|AC3D20)": ("hexahedron", 8, 20),
+    r"(C3D15|DC3D15|AC3D15)": ("wedge", 6, 15),
+    r"(CPS8|CPE8|CAX8|DC2D8|S8|M3D8|SFM3D8)": ("quad", 4, 8),
     r"(C3D10|DC3D10|AC3D10)": ("tetra", 4, 10),
     r"(CPS6|CPE6|CAX6|DC2D6|STRI65|M3D6|SFM3D6)": ("triangle", 3, 6),
     r"(T2D3|T3D3|B22|B32)": ("line", 2, 3),
@@ -29,6 +35,8 @@ BENT = {  # the same of meshes alone, by the name's beginning; nodes of the side
 FACES = {  # vertices of the faces S1, S2, …
     "tetra": ((0, 1, 2), (0, 3, 1), (1, 3, 2), (2, 3, 0)),
     "triangle": ((0, 1), (1, 2), (2, 0)),
+    "hexahedron": ((0, 1, 2, 3), (4, 7, 6, 5), (0, 4, 5, 1), (1, 5, 6, 2), (2, 6, 7, 3), (3, 7, 4, 0)),
+    "quad": ((0, 1), (1, 2), (2, 3), (3, 0)),
 }
 UNREAD = ("INCLUDE", "NGEN", "NFILL", "NCOPY", "ELGEN", "ELCOPY", "SYSTEM")
 """Keywords that change the mesh and are not read."""
@@ -123,7 +131,7 @@ def _read(part: Part, keyword: str, options: dict[str, str], body: str, *, deck:
 def _second(name: str, deck: bool) -> tuple[str, int, int] | None:
     if deck:
         return SECOND.get(name)
-    return next((kind for pattern, kind in BENT.items() if re.fullmatch(pattern + "[A-Z]*", name)), None)
+    return next((kind for pattern, kind in MESHES.items() if re.fullmatch(pattern + "[A-Z]*", name)), None)
 
 
 def _kind(name: str, body: str) -> tuple[str, int]:
@@ -217,6 +225,9 @@ def blocks_of(part: Part) -> Blocks:
             points[name] = find(np.concatenate(numbered))
         elif pairs:
             facets[name] = np.concatenate([_faces(part, name, *pair) for pair in pairs])
+            if facets[name].shape[1] == 4:  # they are cut as cells are
+                faces = find(facets.pop(name))
+                blocks.append(Block("quad", faces, {name: np.arange(len(faces))}))
     count = len(np.unique(np.concatenate([m.ravel() for m in part.middles.values()]))) if part.middles else 0
     return Blocks(np.concatenate(part.points), blocks, {n: find(f) for n, f in facets.items()}, points, middles=count)
 
@@ -224,7 +235,8 @@ def blocks_of(part: Part) -> Blocks:
 def _faces(part: Part, name: str, target: str, face: str) -> Index:
     """Vertices, by node number, of one face of a set of elements."""
     wanted = np.array([int(target)]) if target.isdigit() else members_of(part, "ELSET", target)
-    kind = "tetra" if any(k == "tetra" for k, _, _ in part.blocks) else "triangle"
+    kinds = {k for k, _, _ in part.blocks}
+    kind = next((k for k in ("tetra", "hexahedron", "triangle", "quad") if k in kinds), "triangle")
     if face not in [f"S{i + 1}" for i in range(len(FACES[kind]))]:
         raise InputError(f"*SURFACE '{name}': '{face[:10]}' is not a face of an element of type {kind}")
     corners = list(FACES[kind][int(face[1]) - 1])
