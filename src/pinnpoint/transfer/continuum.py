@@ -506,7 +506,7 @@ class Continuum:
         if order == 0 and self.d > 1 and rest is None and self.exchange is None and columns >= MANY[self.d]:
             return self._mapped(nodal, sources, loads)
         if order == 0 and self.d == 2 and rest is None and self.helpers is None:
-            return self.lowest.fluxes(nodal, sources, self.prescribed(loads))  # continuous.md, step 1d
+            return self.lowest.fluxes(nodal, sources, self.prescribed(loads), columns=columns)  # continuous.md, step 1d
         source = np.stack([f.on_all(len(self.kappa)).coefficients for f in sources], axis=2)
         if self.helpers is not None and rest is None:
             return self.helpers.fluxes(self, nodal, source, self.prescribed(loads))

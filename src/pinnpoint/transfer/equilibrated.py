@@ -51,7 +51,7 @@ SPARE = 1e-3
 """Share of a radius on a curved domain that is added to it, so that other models of the map can prove it too."""
 TRIFLE = 1e-13
 """Dirichlet data that is met to this share of the state is not lifted: that is rounding."""
-BATCH, LINEAR = 4_000_000, 12_000_000
+BATCH, LINEAR = 4_000_000, 48_000_000
 """Coefficients of dual sources on all cells, of quadratic and of linear elements, that would be held at once."""
 
 
@@ -517,7 +517,7 @@ class Equilibrated(Route):
             for k, i in enumerate(these):
                 side = Side(nodal[k], sources[k], fluxes[..., k], loads[k], fields[k], True, wanted[k])
                 duals.append((side, self.goals[i].sign, self.goals[i].lift is None))
-            bounds, some = model.estimator.measure(primal, duals, seen if a == 0 else None)
+            bounds, some = model.estimator.measure(primal, duals, seen if a == 0 else None, ahead=len(asked))
             if lift is not None:
                 some = [replace(p, across=lift.across(model, side[0])) for p, side in zip(some, duals, strict=True)]
             found |= dict(zip(these, some, strict=True))

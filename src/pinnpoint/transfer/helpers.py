@@ -20,15 +20,19 @@ class OnCells:
     rows
         Numbers of each side, (K + 1, C) by name.
     product, values
-        Of each dual with the primal side, (K, C).
+        Of each dual with the primal side, (K, C); of the latter the sums matter alone, and compiled code leaves those
+        of parts of the cells, as pairs of floats.
     added
         What parts of the cells add to the rounding and to the data's error of each value, (parts, K, 2).
+    compiled
+        Whether compiled code made all rows of duals.
     """
 
     rows: dict[str, Vector]
     product: Vector  # continuous.md, step 3b
     values: Vector  # continuous.md, step 3a
     added: Vector
+    compiled: bool = False
 
 
 class Helpers(Protocol):

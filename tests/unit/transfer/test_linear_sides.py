@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -116,3 +117,25 @@ def test_compiled_sides_lose_no_number_that_is_none(monkeypatch):
         primal, (pair,) = model.estimator.measure(Side(state, model.load, flux), [(Side(z, few, t), 1.0, True)])
         assert model.estimator.energy(pair.dual) == np.inf
         assert model.estimator.product_bound(primal, pair)[1] == np.inf
+
+
+@pytest.mark.optional
+@pytest.mark.skipif(find_spec("numba") is None, reason="needs numba")
+def test_compiled_sums_of_squares_are_those_of_numpy(monkeypatch):
+    """The lengths of both sides together and of each, with the data's own error and without it."""
+    by(monkeypatch, compiled=True)
+    mesh, rng = bent("square", 9), np.random.default_rng(7)
+    model = pp.fem.ReactionDiffusion(mesh, "exp(x)", rng.uniform(1.0, 5.0, len(mesh.cells))).continuum(
+        Topology.of(mesh)
+    )
+    w = Density(rng.normal(size=(len(mesh.cells), 6)), *rng.uniform(size=(3, len(mesh.cells))))
+    states, fluxes = rng.normal(size=(2, model.size)), rng.normal(size=(2, len(model.topology.facets), 1))
+    one, two = Side(states[0], model.load, fluxes[0]), Side(states[1], w, fluxes[1])
+    primal, (pair,) = model.estimator.measure(one, [(two, 1.0, True)])
+    assert primal.plain
+    slow = replace(primal, compiled=False)
+    found, wanted = model.estimator.product_bound(primal, pair), model.estimator.product_bound(slow, pair)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    assert found[1] > 1.01 * model.estimator.product_bound(primal, replace(pair, product=0.0 * pair.product))[1]
+    energies = [model.estimator.energy(side) for side in (pair.dual, replace(pair.dual, compiled=False))]
+    assert energies[0] == pytest.approx(energies[1], rel=1e-12)

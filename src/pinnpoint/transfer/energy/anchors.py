@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -60,6 +61,16 @@ class Anchors:
 
     __repr__ = brief
 
+    @cached_property
+    def _thin(self) -> Vector:
+        """Upper bounds of |K|^{-1/2}."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(up(1.0 / np.sqrt(self.volume), 4))
+
+    @cached_property
+    def _reacts(self) -> bool:
+        return bool(np.all(self.reaction > 0.0))
+
     def bound(self, defect: Vector) -> float:
         """Upper bound of sup_w Σ |m_K| |mean_K w| / ‖w‖_a for |m_K| ≤ `defect`."""
         if not np.any(defect):
@@ -68,8 +79,8 @@ class Anchors:
         with np.errstate(divide="ignore", invalid="ignore"):
             if math.isfinite(self.friedrichs):
                 # continuous.md, step 2f
-                found.append(at_most(float(up(self.friedrichs * norm_up(up(defect / np.sqrt(self.volume), 4))))))
-            if np.all(self.reaction > 0.0):
+                found.append(at_most(float(up(self.friedrichs * norm_up(up(defect * self._thin, 4))))))
+            if self._reacts:
                 found.append(norm_up(up(defect / np.sqrt(self.volume * self.reaction), 4)))  # continuous.md, step 2g
         return min(found)
 

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -39,6 +39,8 @@ from pinnpoint.transfer.media.varying import Given, against_slopes, pushed, vari
 
 CHUNK = 2048
 """Cells at once: few enough for the caches, and for products that BLAS does not spread over threads."""
+FEWER_CALLS = 4096
+"""The same where compiled code is called for each side."""
 KEPT = 200_000
 """Cells up to which shapes are kept."""
 PI_DOWN = 3.141592653589793  # float64's value is below π
@@ -101,6 +103,13 @@ class Bounds:
     """What the flux leaves on Robin facets."""
     lift: Vector | None = None
     """Bounds of the energy norms of a lift of Dirichlet data that the state is taken with."""
+    compiled: bool = False
+    """Whether compiled code has made the rows: then `high` is zero, and there is no reaction."""
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether compiled code may sum up what is left inside cells."""
+        return self.compiled and self.gaps is None and self.lift is None and not np.any(self.facet)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,35 +178,46 @@ class Estimator:
         return self.degree - 1
 
     def measure(
-        self, primal: Side, duals: Sequence[tuple[Side, float, bool]], keeper: Keeper | None = None
+        self,
+        primal: Side,
+        duals: Sequence[tuple[Side, float, bool]],
+        keeper: Keeper | None = None,
+        *,
+        ahead: int = 0,
     ) -> tuple[Bounds, list[Pair]]:
         """Bounds of a primal side, and of each dual with it; the keeper is shown what the primal side leaves.
 
         A dual comes with the sign of the residual in its value (+1, or −1 for a flux) and whether its source acts on
-        the primal state (∫ w u_h is part of the value).
+        the primal state (∫ w u_h is part of the value). `ahead` is the number of duals that are known to come, these
+        included.
         """
         sides = [primal, *(dual for dual, _, _ in duals)]
         plain = self.medium is None and keeper is None and all(side.field is None for side in sides)
         if self.helpers is not None and plain:
             found = self.helpers.on_cells(primal, duals)
         else:
-            found = self.on_cells(primal, duals, keeper)
+            found = self.on_cells(primal, duals, keeper, ahead=ahead)
         signs = [sign for _, sign, _ in duals]
-        return self.put_together(sides, signs, found.rows, found.product, found.values, found.added)
+        return self.put_together(sides, signs, found)
 
     def on_cells(
-        self, primal: Side, duals: Sequence[tuple[Side, float, bool]], keeper: Keeper | None = None
+        self,
+        primal: Side,
+        duals: Sequence[tuple[Side, float, bool]],
+        keeper: Keeper | None = None,
+        *,
+        ahead: int = 0,
     ) -> OnCells:
         """What all sides leave on the cells, for `put_together`."""
         C, K = len(self.kappa), len(duals)
         rows = {name: np.zeros((K + 1, C)) for name in ROWS}
-        product, values = np.empty((K, C)), np.empty((K, C))
+        product, values = np.empty((K, C)), np.zeros((K, C))
         sides = [primal, *(dual for dual, _, _ in duals)]
 
         acting = [(sign, acts) for _, sign, acts in duals]
         fields = any(side.field is not None for side in sides)
         linear = self.degree == 1 and self.medium is None and keeper is None and not fields
-        compiled = linear and not np.any(self.reaction) and METER.worth(SECONDS * C * K)
+        compiled = linear and not np.any(self.reaction) and METER.worth(SECONDS * C * K, SECONDS * C * max(K, ahead))
         if not linear:
             sides = [replace(side, source=side.source.on_all(C)) for side in sides]
 
@@ -230,30 +250,23 @@ class Estimator:
                 sums.append((sum_up(weak[1]), sum_up(weak[2])))
             return sums
 
-        parts = [slice(a, min(a + CHUNK, C)) for a in range(0, C, CHUNK)]
+        step = FEWER_CALLS if compiled else CHUNK
+        parts = [slice(a, min(a + step, C)) for a in range(0, C, step)]
         added: Vector = np.array(on_all_cores(work, parts), dtype=np.float64).reshape(len(parts), K, 2)
-        return OnCells(rows, product, values, added)
+        return OnCells(rows, product, values, added, compiled)
 
-    def put_together(
-        self,
-        sides: Sequence[Side],
-        signs: Sequence[float],
-        rows: dict[str, Vector],
-        product: Vector,
-        values: Vector,
-        added: Vector,
-    ) -> tuple[Bounds, list[Pair]]:
-        """Bounds of the first side and pairs of the others with it, from their rows, products and values on cells.
-
-        `added` is what parts of the cells add to the rounding and to the data's error of each value, (parts, K, 2).
-        """
-        K = len(signs)
+    def put_together(self, sides: Sequence[Side], signs: Sequence[float], cells: OnCells) -> tuple[Bounds, list[Pair]]:
+        """Bounds of the first side and pairs of the others with it, from what they leave on cells."""
+        K, rows, product, values, added = len(signs), cells.rows, cells.product, cells.values, cells.added
         off, data = (np.array([sum_up(added[:, i, j]) for i in range(K)]) for j in (0, 1))
-        found = [self._bounds(side, {name: rows[name][i] for name in rows}) for i, side in enumerate(sides)]
+        found = [
+            self._bounds(side, {name: rows[name][i] for name in rows}, compiled=cells.compiled)
+            for i, side in enumerate(sides)
+        ]
         pairs_ = []
         for i, (dual, sign) in enumerate(zip(sides[1:], signs, strict=True)):
             more, more_off, more_data = self._facet_value(sides[0], dual, sign)
-            total = math.fsum([*values[i].tolist(), more])  # continuous.md, step 8g
+            total = math.fsum([*values[i][values[i] != 0.0].tolist(), more])  # continuous.md, step 8g
             rounding = up(off[i] + more_off + 2.0 * UNIT * abs(total))
             one, two = found[0].gaps, found[i + 1].gaps
             gap = None if one is None or two is None else one.product(two)  # robin.md, step 3b
@@ -266,16 +279,16 @@ class Estimator:
         return bool(np.any(self.reaction > 0.0))
 
     @cached_property
-    def _kept(self) -> dict[int, Shapes]:
+    def _kept(self) -> dict[tuple[int, int], Shapes]:
         return {}
 
     def _shapes(self, part: slice) -> Shapes:
         """Shapes of some cells; those of meshes that are not large are kept for the next side."""
-        found = self._kept.get(part.start)
+        found = self._kept.get((part.start, part.stop))
         if found is None:
             found = Shapes.of(self.points, self.topology.cells[part])
             if len(self.kappa) <= KEPT:
-                self._kept[part.start] = found
+                self._kept[part.start, part.stop] = found
         return found
 
     def outward(self, t: Vector, part: slice) -> Vector:
@@ -383,12 +396,12 @@ class Estimator:
             value, off, data = value + a, up(off + b + UNIT * abs(value)), up(data + e)
         return value, float(off), float(data)
 
-    def _bounds(self, side: Side, row: dict[str, Vector]) -> Bounds:
+    def _bounds(self, side: Side, row: dict[str, Vector], *, compiled: bool) -> Bounds:
         facet = np.zeros(len(self.kappa))
         extra = extra_data = 0.0
-        closed, gaps = self.kind == NEUMANN, None
+        closed, gaps = self._closed, None
         if side.aim is not None:
-            closed[side.aim.facets] = False
+            closed = np.setdiff1d(closed, side.aim.facets)
         if np.any(side.flux[closed]):
             raise CertificationError("flux: must vanish on Neumann facets without data")
         if side.aim is not None:
@@ -413,6 +426,7 @@ class Estimator:
             row["high"],
             row["defect"],
             gaps,
+            compiled=compiled,
         )
 
     def energy(self, p: Bounds) -> float:
@@ -423,6 +437,16 @@ class Estimator:
                 del self._energies[last]
             self._energies[p] = energy
         return self._energies[p]
+
+    @cached_property
+    def _closed(self) -> Index:
+        """Numbers of the Neumann facets."""
+        return np.flatnonzero(self.kind == NEUMANN)
+
+    @cached_property
+    def _near(self) -> Vector:
+        """How far squares may be off, in units of the squares of their sizes."""
+        return np.asarray(4.0 * (self.anchors.slack + gamma(COUNT)))
 
     @cached_property
     def _energies(self) -> dict[Bounds, float]:
@@ -460,6 +484,8 @@ class Estimator:
         The latter is for reports only.
         """
         d = None if pair is None else pair.dual
+        if p.plain and (d is None or d.plain):
+            return self._compiled_lengths(p, pair, s)
 
         def mix(of: Callable[[Bounds], Any]) -> Any:
             return s * of(p) if d is None else s * of(p) + of(d) / s
@@ -469,7 +495,7 @@ class Estimator:
             return (o, F) if data else (o - mix(lambda side: side.data[0]), F - mix(lambda side: side.data[1]))
 
         size, high = mix(lambda side: side.size), mix(lambda side: side.high)
-        blur = 4.0 * (self.anchors.slack + gamma(COUNT)) * size * size + high * high
+        blur = self._near * size * size + high * high
         wide = mix(lambda side: side.fuzz) + mix(lambda side: side.facet)
         parts, found = [kept(data) for data in counted], []
         for sign in signs:
@@ -479,6 +505,24 @@ class Estimator:
             q = np.sqrt(np.maximum(square, 0.0) + blur) + wide
             found += [self._length(p, pair, s, sign, q, *part) for part in parts]
         return found
+
+    def _compiled_lengths(self, p: Bounds, pair: Pair | None, s: float) -> list[float]:
+        """The same in one pass: ‖e‖_a, or both lengths with and without the data's own error."""
+        from pinnpoint.transfer.energy.linear_compiled import energy, lengths
+
+        cells: tuple[Any, ...] = (self._near, self.anchors.convex)
+        if pair is None:
+            return [self._whole(cast(Any, energy)(*cells, p.square, p.size, p.fuzz, p.oscillation), p.means)]
+        d, run = pair.dual, cast(Any, lengths)
+        sides = [(x.square, x.size, x.fuzz, x.oscillation, x.data[0]) for x in (p, d)]
+        squares = run(*cells, s, *sides, pair.product).tolist()
+        full, bare = s * p.means + d.means / s, s * (p.means - p.data[1]) + (d.means - d.data[1]) / s
+        return [self._whole(x, F) for x, F in zip(squares, (full, bare, full, bare), strict=True)]
+
+    def _whole(self, square: float, F: float) -> float:
+        """Upper bound of a length, from the sum of squares over the cells and the means."""
+        bound = up(math.sqrt(square) * (1.0 + 32.0 * UNIT) + F, 8)  # continuous.md, step 2b
+        return at_most(float(bound if self.growth == 1.0 else up(bound * self.growth, 2)))  # varying.md, step 3b
 
     def _length(self, p: Bounds, pair: Pair | None, s: float, sign: float, q: Vector, o: Vector, F: float) -> float:
         """Upper bound of a length, from q with p on the cells, the oscillation and the means."""
@@ -490,14 +534,11 @@ class Estimator:
             each = np.minimum(up(each + more, 32), self._squares(q + cost, convex * o, o))  # robin.md, step 2b
         if p.lift is not None:
             each = (np.sqrt(each) + s * p.lift) ** 2  # curved.md, step 3b
-        total = math.sqrt(sum_up(up(each, 32)))
-        bound = up(total * (1.0 + 32.0 * UNIT) + F, 8)  # continuous.md, step 2b
-        return at_most(float(bound if self.growth == 1.0 else up(bound * self.growth, 2)))  # varying.md, step 3b
+        return self._whole(sum_up(up(each, 32)), F)
 
     def deviation(self, p: Bounds) -> Vector:
         """Bounds of ‖A^{-1/2}δ‖_K on each cell."""
-        near = self.anchors.slack + gamma(COUNT)
-        square = np.maximum(p.square, 0.0) + 4.0 * near * p.size * p.size + p.high * p.high
+        square = np.maximum(p.square, 0.0) + self._near * p.size * p.size + p.high * p.high
         return np.asarray(up(np.sqrt(square) + p.fuzz, 16))
 
     def _squares(self, q: Vector, convex: Vector, o: Vector) -> Vector:

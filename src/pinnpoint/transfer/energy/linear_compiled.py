@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from numba import njit
 
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma
+from pinnpoint.transfer.energy.cells import COUNT
 
-_SLIP = gamma(16)
+_SLIP, _COUNTED = gamma(16), gamma(COUNT)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -56,27 +58,32 @@ def _up(x, k):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def bare_side(z, t, nodes, facets, sign, shape, frame, primal, turn, rows, product, values):  # type: ignore[no-untyped-def]
-    """A side without a source where there is no reaction: fills its rows, and returns the sums of `linear_value`.
+def dual_side(z, t, nodes, facets, sign, shape, frame, primal, source, tables, turn, rows, product, values):  # type: ignore[no-untyped-def]
+    """A side where there is no reaction: fills its rows, and returns the sums of `linear_value`.
 
-    What is in `shape`, `frame`, `primal` and `rows` the first lines say; their last axis is the cells'.
+    What is in `shape`, `frame`, `primal`, `source`, `tables` and `rows` the first lines say; the last axis of most is
+    the cells'. `nodes` and `facets` are tuples, so that their number is known to the compiler. The values are added up
+    by error-free transformations, and the sum is left as a pair at the first two cells; the others stay zero.
     """
     gradients, vol, steep, diameter = shape
     kappa, away, spread, reach, slack, volume, root = frame
-    p_slope, p_size, p_centre, p_growth, moments, height, off = primal
-    squares, sizes, fuzzes, oscillations, defects = rows
-    corners, n = nodes.shape
+    p_slope, p_size, p_centre, p_growth, moments, height, off, u, u_top, u_blur = primal
+    at, f, f_high, f_error1, f_error2, acts = source
+    gram, first_moments = tables
+    squares, sizes, fuzzes, oscillations, defects, oscs, defs = rows
+    corners, n, pairs = len(nodes), len(vol), len(gram)
     d = corners - 1
-    rounding = data = 0.0
+    rounding = data = total_high = total_low = total_size = 0.0
+    next_source, rho = 0, np.empty(pairs)
     for c in range(n):
-        first = low = high = z[nodes[0, c]]
+        first = low = high = z[nodes[0][c]]
         most, total, sums, heavy = abs(first), moments[0, c] * first, 0.0, 0.0
         for i in range(1, corners):
-            w = z[nodes[i, c]]
+            w = z[nodes[i][c]]
             low, high, most = min(low, w), max(high, w), max(most, abs(w))
             total += moments[i, c] * w
         for i in range(corners):
-            s = t[facets[i, c]] * sign[i, c]
+            s = t[facets[i][c]] * sign[i, c]
             sums += s
             heavy += abs(s)
         scale, k = 1.0 / (d * vol[c]), kappa[c]
@@ -89,8 +96,8 @@ def bare_side(z, t, nodes, facets, sign, shape, frame, primal, turn, rows, produ
             slope = pull = 0.0
             for i in range(corners):
                 if i > 0:
-                    slope += (z[nodes[i, c]] - first) * gradients[i, x, c]
-                pull += t[facets[i, c]] * sign[i, c] * away[i, x, c]
+                    slope += (z[nodes[i][c]] - first) * gradients[i, x, c]
+                pull += t[facets[i][c]] * sign[i, c] * away[i, x, c]
             centre = -scale * pull - k * slope  # continuous.md, step 1a
             largest = max(largest, abs(centre))
             square += centre * centre
@@ -102,15 +109,102 @@ def bare_side(z, t, nodes, facets, sign, shape, frame, primal, turn, rows, produ
         over = vol[c] / k
         squares[c] = (square + growth * growth * spread[c]) * over  # continuous.md, step 2b
         product[c] = (cross + p_growth[c] * growth * spread[c]) * over  # continuous.md, step 3b
-        loose = _up(slack[c] * (2.0 * (d + 1.0) ** 2 * heavy * scale), 8) + TINY  # continuous.md, step 8f
-        oscillations[c] = _up(math.sqrt(volume[c]) * loose, 8)
-        defects[c] = _up(volume[c] * (abs(d * growth) + loose), 8)  # continuous.md, step 2d
-        values[c] = turn * (total - k * energy) * vol[c]  # continuous.md, step 3a
+        value = turn * (total - k * energy)  # continuous.md, step 3a
         off_by = 3.0 * slack[c] * (height[c] * top + d * k * p_size[c] * size) + blur * height[c]
+        unknown = off[c] * top  # continuous.md, step 8a
+        weight, wide = 2.0 * (d + 1.0) ** 2 * heavy * scale, math.sqrt(volume[c])
+        if next_source < len(at) and at[next_source] == c:
+            q = next_source
+            next_source += 1
+            mean, tallest = 0.0, 0.0
+            for j in range(pairs):
+                rho[j] = f[q, j] + d * growth  # continuous.md, step 1a
+                mean += rho[j]
+                tallest = max(tallest, abs(f[q, j]))
+            mean /= pairs
+            rest = 0.0
+            for j in range(pairs):
+                rho[j] -= mean
+                rest = max(rest, abs(rho[j]))
+            spreads = 0.0
+            for j in range(pairs):
+                own = 0.0
+                for m in range(pairs):
+                    own += gram[j, m] * rho[m]
+                spreads += rho[j] * own
+            spreads = max(spreads, 0.0) + _COUNTED * rest * rest
+            loose = _up(slack[c] * (weight + tallest), 8) + TINY  # continuous.md, step 8f
+            oscs[c], defs[c] = _up(wide * f_error2[q], 4), _up(volume[c] * f_error1[q], 4)  # continuous.md, step 8a
+            # continuous.md, step 2a; continuous.md, step 2d
+            oscillations[c] = _up(wide * (math.sqrt(spreads + f_high[q] ** 2) + loose) + oscs[c], 8)
+            defects[c] = _up(volume[c] * (abs(mean) + loose) + defs[c], 8)
+            if acts:
+                for i in range(corners):
+                    own = 0.0
+                    for j in range(pairs):
+                        own += first_moments[i, j] * f[q, j]
+                    value += own * u[i, c]  # continuous.md, step 3a
+                off_by += 3.0 * slack[c] * tallest * u_top[c] + u_blur[c] * tallest
+                unknown += f_error1[q] * u_top[c]  # continuous.md, step 8a
+        else:
+            loose = _up(slack[c] * weight, 8) + TINY  # continuous.md, step 8f
+            oscillations[c] = _up(wide * loose, 8)
+            defects[c] = _up(volume[c] * (abs(d * growth) + loose), 8)  # continuous.md, step 2d
+        value *= vol[c]
+        total_size += abs(value)
+        both = total_high + value
+        back = both - total_high
+        total_low += (total_high - (both - back)) + (value - back)  # continuous.md, step 8g
+        total_high = both
         rounding += _up(off_by * vol[c], 16)  # continuous.md, step 8f
-        data += _up(volume[c] * (off[c] * top), 8)  # continuous.md, step 8a
+        data += _up(volume[c] * unknown, 8)
+    values[0] = total_high
+    if n > 1:
+        values[1] = total_low
     grow = 1.0 + 2.0 * gamma_of(n + 1)
+    rounding += _up(gamma_of(n) ** 2 * total_size, 8)  # continuous.md, step 8g
     return _up(rounding * grow + n * TINY, 4), _up(data * grow + n * TINY, 4)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def lengths(near, convex, s, one, two, product):  # type: ignore[no-untyped-def]
+    """Σ_K E_K of ‖s e − ε/s‖ with and without the data's own error, and of ‖s e + ε/s‖ the same, roundings covered.
+
+    `one` and `two` are square, size, fuzz, oscillation and the data's part of the latter, of both sides.
+    """
+    p_square, p_size, p_fuzz, p_osc, p_data = one
+    d_square, d_size, d_fuzz, d_osc, d_data = two
+    minus = bare_minus = plus = bare_plus = 0.0
+    n, back, more, less = len(near), 1.0 / s, s * s, 1.0 / (s * s)
+    for c in range(n):
+        size = s * p_size[c] + back * d_size[c]
+        blur = near[c] * size * size
+        wide = s * p_fuzz[c] + back * d_fuzz[c]
+        o = s * p_osc[c] + back * d_osc[c]
+        bare = o - (s * p_data[c] + back * d_data[c])
+        square, twice = more * p_square[c] + less * d_square[c], 2.0 * product[c]
+        # continuous.md, step 3b; continuous.md, step 2b
+        q = math.sqrt(max(square - twice, 0.0) + blur) + wide
+        minus += (q + convex[c] * o) ** 2
+        bare_minus += (q + convex[c] * bare) ** 2
+        q = math.sqrt(max(square + twice, 0.0) + blur) + wide
+        plus += (q + convex[c] * o) ** 2
+        bare_plus += (q + convex[c] * bare) ** 2
+    grow = 1.0 + 2.0 * gamma_of(n + 1)
+    found = np.array([minus, bare_minus, plus, bare_plus])
+    for i in range(4):
+        found[i] = _up(_up(found[i], 40) * grow + n * TINY, 4)
+    return found
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def energy(near, convex, square, size, fuzz, oscillation):  # type: ignore[no-untyped-def]
+    """Σ_K E_K of ‖e‖, roundings covered."""
+    total, n = 0.0, len(near)
+    for c in range(n):
+        q = math.sqrt(max(square[c], 0.0) + near[c] * size[c] * size[c]) + fuzz[c]
+        total += (q + convex[c] * oscillation[c]) ** 2  # continuous.md, step 2b
+    return _up(_up(total, 40) * (1.0 + 2.0 * gamma_of(n + 1)) + n * TINY, 4)
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -21,7 +21,7 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.rounding.arithmetic import TINY, gamma, sum_up, up
-from pinnpoint.taylor.bernstein import Density, from_linear, pairs
+from pinnpoint.taylor.bernstein import Density, from_linear, gram, pairs
 from pinnpoint.taylor.meter import Meter
 from pinnpoint.transfer.energy.cells import COUNT, mean_product
 from pinnpoint.transfer.energy.geometry import Shapes
@@ -29,7 +29,9 @@ from pinnpoint.transfer.flux.patches import first_moments
 
 SECONDS = 3e-7
 """What NumPy takes for a side on a cell."""
-METER = Meter(Path(__file__).with_name("linear_compiled.py"), 0.2, 4.0)
+METER = Meter(Path(__file__).with_name("linear_compiled.py"), 0.2, 6.0)
+FILLED = ("square", "size", "fuzz", "oscillation", "defect", "osc", "def")
+"""Rows that are filled for a side."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,11 +313,11 @@ def linear_rows(
     """
     sums, first, duals = [], None, None
     for i, side in enumerate(sides):
-        f = Acting.of(side.source, part)
-        if first is not None and compiled and not isinstance(f.at, slice):
+        if first is not None and compiled:
             duals = Compiled.of(frame, first, nodes, facets, sign, part) if duals is None else duals
-            sums.append(duals.fill(side, f, *acting[i - 1], i, rows, product, values))
+            sums.append(duals.fill(side, *acting[i - 1], i, rows, product, values))
             continue
+        f = Acting.of(side.source, part)
         s = side.flux[:, 0][facets] * sign
         found, total = linear_side(frame, side.nodal[nodes], s, f, rows, i, part)
         if first is None:
@@ -332,15 +334,12 @@ def linear_rows(
 class Compiled:
     """Duals on the cells of a part against a primal side by compiled code, where there is no reaction.
 
-    `arrays` are the first ones of `linear_compiled.bare_side`.
+    `arrays` are the first ones of `linear_compiled.dual_side`.
     """
 
-    frame: Frame
-    primal: Primal
-    facets: Index
-    sign: Vector
     part: slice
     arrays: tuple[Any, ...]
+    tables: tuple[Vector, Vector]
 
     @classmethod
     def of(cls, frame: Frame, primal: Primal, nodes: Index, facets: Index, sign: Vector, part: slice) -> Compiled:
@@ -349,41 +348,28 @@ class Compiled:
         shape = plain(shapes.gradients), plain(shapes.volume), plain(shapes.steep), plain(shapes.diameter)
         own = frame.kappa, frame.away, frame.spread, frame.reach, frame.slack, frame.volume, frame.root
         first = u.slope, u.size, u.centre, u.growth, primal.moments, primal.height, primal.off
-        arrays = nodes, facets, sign, shape, tuple(map(plain, own)), tuple(map(plain, first))
-        return cls(frame, primal, facets, sign, part, arrays)
+        state = u.values, u.top, u.blur
+        arrays = tuple(nodes), tuple(facets), sign, shape, tuple(map(plain, own)), tuple(map(plain, first + state))
+        return cls(part, arrays, (gram(shapes.d), first_moments(shapes.d)))
 
     def fill(
-        self,
-        side: Any,
-        f: Acting,
-        turn: float,
-        acts: bool,
-        i: int,
-        rows: dict[str, Vector],
-        product: Vector,
-        values: Vector,
+        self, side: Any, turn: float, acts: bool, i: int, rows: dict[str, Vector], product: Vector, values: Vector
     ) -> tuple[float, float]:
-        """As `linear_side`, `linear_inner` and `linear_value` do."""
-        from pinnpoint.transfer.energy.linear_compiled import bare_side
+        """As `linear_side`, `linear_inner` and `linear_value` do, but that values are added up."""
+        from pinnpoint.transfer.energy.linear_compiled import dual_side
 
-        part, t = self.part, np.ascontiguousarray(side.flux[:, 0])
-        mine = tuple(rows[name][i, part] for name in ("square", "size", "fuzz", "oscillation", "defect"))
-        value = values[i - 1, part]
-        run: Any = bare_side
-        sums: tuple[float, float] = run(side.nodal, t, *self.arrays, turn, mine, product[i - 1, part], value)
-        if not len(f.source[0]):
-            return sums
-        frame, at, d = self.frame, f.at, self.frame.shapes.d
-        s = t[self.facets[:, at]] * self.sign[:, at]
-        scale = 1.0 / (d * frame.shapes.volume[at])
-        weight = 2.0 * (d + 1.0) ** 2 * np.abs(s).sum(axis=0) * scale + np.abs(f.source).max(axis=0)
-        blur = up(frame.slack[at] * weight, 8) + TINY  # continuous.md, step 8f
-        rho = f.source + d * (scale * s.sum(axis=0))  # continuous.md, step 1a
-        _acted_on(frame, rho, blur, (f.high, f.error1, f.error2), at, rows, i, part)
-        if not acts:
-            return sums
-        total, wrong, data = _tested(frame, self.primal.side, f)
-        volume = frame.shapes.volume[at]
-        value[at] += total * volume
-        more = sum_up(up(wrong * volume, 16)), sum_up(up(frame.volume[at] * data, 8))
-        return float(up(sums[0] + more[0])), float(up(sums[1] + more[1]))
+        part, f = self.part, side.source
+        if f.cells is None:
+            at, which = np.arange(part.stop - part.start), part
+        else:
+            low, high = np.searchsorted(f.cells, (part.start, part.stop)).tolist()
+            at, which = f.cells[low:high] - part.start, slice(low, high)
+        parts = f.coefficients[which], f.high[which], f.error1[which], f.error2[which]
+        source = at, *map(np.ascontiguousarray, parts), acts
+        mine = tuple(rows[name][i, part] for name in FILLED)
+        run: Any = dual_side
+        found = mine, product[i - 1, part], values[i - 1, part]
+        sums: tuple[float, float] = run(
+            side.nodal, np.ascontiguousarray(side.flux[:, 0]), *self.arrays, source, self.tables, turn, *found
+        )
+        return sums

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
+from pinnpoint.base.threads import on_all_cores
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.taylor.bernstein import pairs
 from pinnpoint.taylor.meter import Meter
@@ -105,7 +106,8 @@ def equilibrate(
     elif d == 2 and not compiled and order == 0:
         alpha, balances = cells.alpha[:, :, 0].T, (cells.alpha[:, :, 0] - cells.load).T
         found = np.ascontiguousarray(out[:, :, 0].T)
-        LowestFans.of(topology, cells.metric, kind).solve(alpha, balances, found)
+        made = LowestFans.of(topology, cells.metric, kind)
+        on_all_cores(lambda i: made.solve(alpha[i], balances[i], found[i]), range(m))
         out[:, :, 0] = found.T
     elif d == 2 and not compiled:
         solve_fans(topology, cells, kind, out)

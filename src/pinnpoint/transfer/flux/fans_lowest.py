@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pinnpoint.base.arrays import Index, Vector
-from pinnpoint.base.threads import on_all_cores
+from pinnpoint.base.threads import CORES, on_all_cores
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.energy.linear_sides import METER
@@ -51,20 +51,16 @@ class LowestFans:
         return cls(tuple(parts), len(kind))
 
     def solve(self, alpha: Vector, beta: Vector, out: Vector, *, compiled: bool = False) -> None:
-        """Fill ``out`` (m, 2, F), the flux of each edge by its vertex, for α and β (m, 3, C) of the cells' vertices.
+        """Fill ``out`` (2, F), the flux of each edge by its vertex, for α and β (3, C) of the cells' vertices.
 
         Rows of edges with prescribed fluxes are given in ``out``, and kept.
         """
-
-        def work(i: int) -> None:
-            a, b, x = alpha[i].ravel(), beta[i].ravel(), out[i].reshape(-1)
-            for part in self.parts:
-                if compiled and part.given is None:
-                    part.solve_compiled(a, b, x)
-                else:
-                    part.solve(a, b, x)
-
-        on_all_cores(work, range(len(out)))
+        a, b, x = alpha.ravel(), beta.ravel(), out.reshape(-1)
+        for part in self.parts:
+            if compiled and part.given is None:
+                part.solve_compiled(a, b, x)
+            else:
+                part.solve(a, b, x)
 
 
 def _pulls(metric: Vector) -> Vector:
@@ -208,18 +204,32 @@ class LowestFluxes:
         made = LowestFans.of(topology, edge_metric(topology, kappa), kind)
         return cls(made, np.ascontiguousarray(nodes.T), np.stack(products), topology.volumes, reaction)
 
-    def fluxes(self, nodal: Vector, sources: Sequence[Density], prescribed: Vector | None) -> Vector:
-        """Densities (F, 1, m) for states (m, size), with those of edges that are prescribed, (F, 2, m)."""
-        out = np.zeros((len(nodal), 2, self.fans.edges))
+    def fluxes(
+        self, nodal: Vector, sources: Sequence[Density], prescribed: Vector | None, *, columns: int = 0
+    ) -> Vector:
+        """Densities (F, 1, m) for states (m, size), with those of edges that are prescribed, (F, 2, m).
+
+        `columns` states are known to come, these included.
+        """
+        count, found = len(nodal), np.empty((len(nodal), self.fans.edges))
+        compiled = METER.worth(SECONDS * count * len(self.volumes), SECONDS * max(columns, count) * len(self.volumes))
+        given = None
         if prescribed is not None:
-            out[:] = np.einsum("aj,fjm->maf", shares(2, 0)[:, 0], prescribed)
-        alpha, beta = np.empty((2, len(nodal), *self.nodes.shape))
-        compiled = METER.worth(SECONDS * alpha.size / 3)
-        for i, (u, f) in enumerate(zip(nodal, sources, strict=True)):
-            self._balance(u, alpha[i], beta[i], compiled=compiled)
-            self._load(beta[i], u, f)
-        self.fans.solve(alpha, beta, out, compiled=compiled)
-        return np.asarray(np.add(out[:, 0], out[:, 1]).T[:, None, :])
+            given = np.einsum("aj,fjm->maf", shares(2, 0)[:, 0], prescribed)
+
+        def work(some: range) -> None:
+            alpha, beta = np.empty((2, *self.nodes.shape))
+            out = np.zeros((2, self.fans.edges))
+            for i in some:
+                if given is not None:
+                    out[:] = given[i]
+                self._balance(nodal[i], alpha, beta, compiled=compiled)
+                self._load(beta, nodal[i], sources[i])
+                self.fans.solve(alpha, beta, out, compiled=compiled)
+                np.add(out[0], out[1], out=found[i])
+
+        on_all_cores(work, [range(k, count, CORES) for k in range(min(CORES, count))])
+        return found.T[:, None, :]
 
     def _balance(self, u: Vector, alpha: Vector, beta: Vector, *, compiled: bool) -> None:
         """∫ κ∇u_h·∇λ_a of every triangle, twice."""

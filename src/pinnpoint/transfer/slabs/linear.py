@@ -26,6 +26,7 @@ from pinnpoint.transfer.energy.cells import COUNT
 from pinnpoint.transfer.energy.estimator import KEPT, ROWS, Bounds, Estimator, Pair, Side
 from pinnpoint.transfer.energy.geometry import Shapes
 from pinnpoint.transfer.flux.patches import first_moments
+from pinnpoint.transfer.helpers import OnCells
 
 CHUNK = 8192
 """Cells at once."""
@@ -106,7 +107,7 @@ class LinearCells:
 
         parts = [slice(a, min(a + CHUNK, C)) for a in range(0, C, CHUNK)]
         added = np.array(on_all_cores(work, parts), dtype=np.float64).reshape(len(parts), K, 2)
-        return E.put_together(sides, [1.0] * K, rows, product, values, added)
+        return E.put_together(sides, [1.0] * K, OnCells(rows, product, values, added))
 
     def _side(self, cells: Cells, side: Side, part: slice, rows: dict[str, Vector], i: int) -> Left:
         """Fill the rows of a side on some cells."""
