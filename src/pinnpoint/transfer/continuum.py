@@ -162,6 +162,11 @@ class Continuum:
         return found if self.same is None else self.same[found]  # robin.md, step 7a
 
     @cached_property
+    def extent(self) -> float:
+        """The longest side of the box that holds all points."""
+        return float(np.max(self.points.max(axis=0) - self.points.min(axis=0)))
+
+    @cached_property
     def spacing(self) -> float:
         """Mean cell size, as the side of a cell of mean volume, or by the length of thin cells."""
         side = float(np.mean(self.topology.volumes) ** (1.0 / self.d))

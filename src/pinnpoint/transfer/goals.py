@@ -239,8 +239,7 @@ def _slope(model: Continuum, goal: Slope, name: str) -> Functional:
 
 def _small(model: Continuum, R: float) -> float:
     """An integration error of the mollifier that does not show, relative to the solution."""
-    extent = float(np.max(model.points.max(axis=0) - model.points.min(axis=0)))
-    return float(SHARE[model.d] * (min(1.0, model.spacing / R) * model.spacing / extent) ** model.degree)
+    return float(SHARE[model.d] * (min(1.0, model.spacing / R) * model.spacing / model.extent) ** model.degree)
 
 
 def _worth(model: Continuum, small: float) -> float:

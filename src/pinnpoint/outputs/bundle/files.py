@@ -71,7 +71,7 @@ class Writer:
         mapped = isinstance(a, np.memmap) and a.filename is not None and Path(a.filename) == path.absolute()
         a = np.asarray(a)
         a = np.ascontiguousarray(a, dtype="<f8" if a.dtype.kind == "f" else "<i8")
-        if a.dtype.kind == "f" and not float(np.max(np.abs(a), initial=0.0)) < LARGEST:
+        if a.dtype.kind == "f" and not max(float(a.max(initial=0.0)), -float(a.min(initial=0.0))) < LARGEST:
             raise CertificationError(f"{name}: holds numbers of {LARGEST} and beyond, {REMEDY}")
         head = io.BytesIO()
         np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(a))

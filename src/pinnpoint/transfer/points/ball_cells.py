@@ -52,17 +52,27 @@ class MeshCells:
             np.maximum(found, edge, out=found)
         return found
 
+    @cached_property
+    def widest(self) -> float:
+        """The longest edge of all, roughly."""
+        return float(np.sqrt(np.max(self.longest, initial=0.0)))
+
     def about(self, x0: Vector, radius: float) -> Ball:
         """Cells inside the ball, and those that it may cut, in ascending order."""
         z = (self.points - x0[:, None]) / radius
         square = np.einsum("xn,xn->n", z, z)
-        deep = square <= 1.0 - NEAR
-        inside, least = deep[self.nodes[0]], square[self.nodes[0]]
+        least = square[self.nodes[0]]
+        # the vertices of a cell that is met, inside or cut, lie within two of the longest edges of the ball
+        near = np.flatnonzero(least <= (1.0 + NEAR) * (1.0 + 2.0 * self.widest / radius) ** 2)
+        least = least[near]
+        most = least.copy()
         for nodes in self.nodes[1:]:
-            inside &= deep[nodes]
-            np.minimum(least, square[nodes], out=least)
-        met = least <= (1.0 + NEAR) * (1.0 + (0.5 / radius / radius) * self.longest)  # continuous.md, step 8c
-        return Ball(self, z, np.flatnonzero(inside), np.flatnonzero(met & ~inside))
+            other = square[nodes[near]]
+            np.minimum(least, other, out=least)
+            np.maximum(most, other, out=most)
+        inside = most <= 1.0 - NEAR
+        met = least <= (1.0 + NEAR) * (1.0 + (0.5 / radius / radius) * self.longest[near])  # continuous.md, step 8c
+        return Ball(self, z, near[inside], near[met & ~inside])
 
 
 @dataclass(frozen=True, eq=False)

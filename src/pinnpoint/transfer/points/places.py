@@ -93,10 +93,9 @@ def _determinant(M: list[list[Fraction]]) -> Fraction:
 def cell_of(T: Topology, x0: Vector) -> int:
     """The cell with the least negative barycentric coordinates of x0, around which coefficients are constant."""
     low, high = T.boxes
-    about = np.ones(len(T.cells), dtype=bool)
-    for i, x in enumerate(x0):
-        about &= (low[i] <= x) & (x <= high[i])
-    near = np.flatnonzero(about)  # cells that hold x0 are among these
+    near = np.flatnonzero((low[0] <= x0[0]) & (x0[0] <= high[0]))
+    for i, x in enumerate(x0[1:], 1):  # cells that hold x0 are among these
+        near = near[(low[i][near] <= x) & (x <= high[i][near])]
     near = near if len(near) else np.arange(len(T.cells))
     bary = np.einsum("kix,kx->ik", T.gradients[near, 1:], x0 - T.points[T.cells[near, 0]])
     return int(near[np.argmax(np.minimum(bary.min(axis=0), 1.0 - bary.sum(axis=0)))])
