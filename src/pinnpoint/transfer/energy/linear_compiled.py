@@ -57,47 +57,104 @@ def _up(x, k):  # type: ignore[no-untyped-def]
     return x * (1.0 + 4.0 * k * UNIT) + TINY
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _two_sum(a, b):  # type: ignore[no-untyped-def]
+    """As `rounding.arithmetic.two_sum`."""
+    s = a + b
+    z = s - a
+    return s, (a - (s - z)) + (b - z)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _at_corners(z, t, nodes, facets, sign, moments, c):  # type: ignore[no-untyped-def]
+    """Of a cell: z_h at its first corner, its span and largest size, its load; the sum of the fluxes, and of sizes."""
+    first = low = high = z[nodes[0][c]]
+    most, total, sums, heavy = abs(first), moments[0, c] * first, 0.0, 0.0
+    for i in range(1, len(nodes)):
+        w = z[nodes[i][c]]
+        low, high, most = min(low, w), max(high, w), max(most, abs(w))
+        total += moments[i, c] * w
+    for i in range(len(nodes)):
+        s = t[facets[i][c]] * sign[i, c]
+        sums += s
+        heavy += abs(s)
+    return first, high - low, most, total, sums, heavy
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _along(z, t, nodes, facets, sign, gradients, away, first, x, c):  # type: ignore[no-untyped-def]
+    """Of a cell along an axis: the slope of z_h, and the fluxes times their corners."""
+    slope, pull = 0.0, t[facets[0][c]] * sign[0, c] * away[0, x, c]
+    for i in range(1, len(nodes)):
+        slope += (z[nodes[i][c]] - first) * gradients[i, x, c]
+        pull += t[facets[i][c]] * sign[i, c] * away[i, x, c]
+    return slope, pull
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _left(f, errors, divergence, gram, rho, slack, weight, volume):  # type: ignore[no-untyped-def]
+    """Oscillation, defect, the data's part of both, and the largest coefficient of f, from ϱ = f + ∇·σ.
+
+    `errors` are high, error1 and error2 of f; `rho` is room for the coefficients.
+    """
+    mean = tallest = rest = square = 0.0
+    for j in range(len(f)):
+        rho[j] = f[j] + divergence  # continuous.md, step 1a
+        mean += rho[j]
+        tallest = max(tallest, abs(f[j]))
+    mean /= len(f)
+    for j in range(len(f)):
+        rho[j] -= mean
+        rest = max(rest, abs(rho[j]))
+    for j in range(len(f)):
+        own = 0.0
+        for m in range(len(f)):
+            own += gram[j, m] * rho[m]
+        square += rho[j] * own
+    square = max(square, 0.0) + _COUNTED * rest * rest + errors[0] ** 2
+    wide, loose = math.sqrt(volume), _up(slack * (weight + tallest), 8) + TINY  # continuous.md, step 8f
+    osc, off = _up(wide * errors[2], 4), _up(volume * errors[1], 4)  # continuous.md, step 8a
+    # continuous.md, step 2a; continuous.md, step 2d
+    oscillation = _up(wide * (math.sqrt(square) + loose) + osc, 8)
+    return oscillation, _up(volume * (abs(mean) + loose) + off, 8), osc, off, tallest
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _tested(f, first_moments, u):  # type: ignore[no-untyped-def]
+    """The mean of f u_h."""
+    total = 0.0
+    for i in range(len(u)):
+        own = 0.0
+        for j in range(len(f)):
+            own += first_moments[i, j] * f[j]
+        total += own * u[i]
+    return total
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def dual_side(z, t, nodes, facets, sign, shape, frame, primal, source, tables, turn, rows, product, values):  # type: ignore[no-untyped-def]
     """A side where there is no reaction: fills its rows, and returns the sums of `linear_value`.
 
     What is in `shape`, `frame`, `primal`, `source`, `tables` and `rows` the first lines say; the last axis of most is
     the cells'. `nodes` and `facets` are tuples, so that their number is known to the compiler. The values are added up
-    by error-free transformations, and the sum is left as a pair at the first two cells; the others stay zero.
+    by error-free transformations, and the sum is left as a pair at the first and the last cell; others stay zero.
     """
     gradients, vol, steep, diameter = shape
     kappa, away, spread, reach, slack, volume, root = frame
     p_slope, p_size, p_centre, p_growth, moments, height, off, u, u_top, u_blur = primal
-    at, f, f_high, f_error1, f_error2, acts = source
-    gram, first_moments = tables
+    (at, f, f_errors, acts), (gram, first_moments) = source, tables
     squares, sizes, fuzzes, oscillations, defects, oscs, defs = rows
-    corners, n, pairs = len(nodes), len(vol), len(gram)
-    d = corners - 1
+    d, n, next_source, rho = len(nodes) - 1, len(vol), 0, np.empty(len(gram))
     rounding = data = total_high = total_low = total_size = 0.0
-    next_source, rho = 0, np.empty(pairs)
     for c in range(n):
-        first = low = high = z[nodes[0][c]]
-        most, total, sums, heavy = abs(first), moments[0, c] * first, 0.0, 0.0
-        for i in range(1, corners):
-            w = z[nodes[i][c]]
-            low, high, most = min(low, w), max(high, w), max(most, abs(w))
-            total += moments[i, c] * w
-        for i in range(corners):
-            s = t[facets[i][c]] * sign[i, c]
-            sums += s
-            heavy += abs(s)
+        first, span, most, total, sums, heavy = _at_corners(z, t, nodes, facets, sign, moments, c)
         scale, k = 1.0 / (d * vol[c]), kappa[c]
-        size = _up(d * (high - low) * steep[c], 8)
-        blur = _SLIP * most
+        size, blur = _up(d * span * steep[c], 8), _SLIP * most
         top = _up(most + blur, 4)
         growth = scale * sums  # continuous.md, step 1c
         largest = square = cross = energy = 0.0
         for x in range(d):
-            slope = pull = 0.0
-            for i in range(corners):
-                if i > 0:
-                    slope += (z[nodes[i][c]] - first) * gradients[i, x, c]
-                pull += t[facets[i][c]] * sign[i, c] * away[i, x, c]
+            slope, pull = _along(z, t, nodes, facets, sign, gradients, away, first, x, c)
             centre = -scale * pull - k * slope  # continuous.md, step 1a
             largest = max(largest, abs(centre))
             square += centre * centre
@@ -106,61 +163,32 @@ def dual_side(z, t, nodes, facets, sign, shape, frame, primal, source, tables, t
         wrong = slack[c] * (2.0 * heavy * diameter[c] * scale + k * size)  # continuous.md, step 8f
         sizes[c] = _up(root[c] * (largest + abs(growth) * reach[c] + wrong), 16)
         fuzzes[c] = _up(root[c] * wrong, 16)
-        over = vol[c] / k
+        over, unknown = vol[c] / k, off[c] * top  # continuous.md, step 8a
         squares[c] = (square + growth * growth * spread[c]) * over  # continuous.md, step 2b
         product[c] = (cross + p_growth[c] * growth * spread[c]) * over  # continuous.md, step 3b
         value = turn * (total - k * energy)  # continuous.md, step 3a
         off_by = 3.0 * slack[c] * (height[c] * top + d * k * p_size[c] * size) + blur * height[c]
-        unknown = off[c] * top  # continuous.md, step 8a
-        weight, wide = 2.0 * (d + 1.0) ** 2 * heavy * scale, math.sqrt(volume[c])
+        weight = 2.0 * (d + 1.0) ** 2 * heavy * scale
         if next_source < len(at) and at[next_source] == c:
-            q = next_source
-            next_source += 1
-            mean, tallest = 0.0, 0.0
-            for j in range(pairs):
-                rho[j] = f[q, j] + d * growth  # continuous.md, step 1a
-                mean += rho[j]
-                tallest = max(tallest, abs(f[q, j]))
-            mean /= pairs
-            rest = 0.0
-            for j in range(pairs):
-                rho[j] -= mean
-                rest = max(rest, abs(rho[j]))
-            spreads = 0.0
-            for j in range(pairs):
-                own = 0.0
-                for m in range(pairs):
-                    own += gram[j, m] * rho[m]
-                spreads += rho[j] * own
-            spreads = max(spreads, 0.0) + _COUNTED * rest * rest
-            loose = _up(slack[c] * (weight + tallest), 8) + TINY  # continuous.md, step 8f
-            oscs[c], defs[c] = _up(wide * f_error2[q], 4), _up(volume[c] * f_error1[q], 4)  # continuous.md, step 8a
-            # continuous.md, step 2a; continuous.md, step 2d
-            oscillations[c] = _up(wide * (math.sqrt(spreads + f_high[q] ** 2) + loose) + oscs[c], 8)
-            defects[c] = _up(volume[c] * (abs(mean) + loose) + defs[c], 8)
+            found = _left(f[next_source], f_errors[:, next_source], d * growth, gram, rho, slack[c], weight, volume[c])
+            oscillations[c], defects[c], oscs[c], defs[c], tallest = found
             if acts:
-                for i in range(corners):
-                    own = 0.0
-                    for j in range(pairs):
-                        own += first_moments[i, j] * f[q, j]
-                    value += own * u[i, c]  # continuous.md, step 3a
+                value += _tested(f[next_source], first_moments, u[:, c])  # continuous.md, step 3a
                 off_by += 3.0 * slack[c] * tallest * u_top[c] + u_blur[c] * tallest
-                unknown += f_error1[q] * u_top[c]  # continuous.md, step 8a
+                unknown += f_errors[1, next_source] * u_top[c]  # continuous.md, step 8a
+            next_source += 1
         else:
             loose = _up(slack[c] * weight, 8) + TINY  # continuous.md, step 8f
-            oscillations[c] = _up(wide * loose, 8)
+            oscillations[c] = _up(math.sqrt(volume[c]) * loose, 8)
             defects[c] = _up(volume[c] * (abs(d * growth) + loose), 8)  # continuous.md, step 2d
         value *= vol[c]
         total_size += abs(value)
-        both = total_high + value
-        back = both - total_high
-        total_low += (total_high - (both - back)) + (value - back)  # continuous.md, step 8g
-        total_high = both
+        total_high, lost = _two_sum(total_high, value)
+        total_low += lost  # continuous.md, step 8g
         rounding += _up(off_by * vol[c], 16)  # continuous.md, step 8f
         data += _up(volume[c] * unknown, 8)
+    values[n - 1] = total_low
     values[0] = total_high
-    if n > 1:
-        values[1] = total_low
     grow = 1.0 + 2.0 * gamma_of(n + 1)
     rounding += _up(gamma_of(n) ** 2 * total_size, 8)  # continuous.md, step 8g
     return _up(rounding * grow + n * TINY, 4), _up(data * grow + n * TINY, 4)

@@ -364,8 +364,8 @@ class Compiled:
         else:
             low, high = np.searchsorted(f.cells, (part.start, part.stop)).tolist()
             at, which = f.cells[low:high] - part.start, slice(low, high)
-        parts = f.coefficients[which], f.high[which], f.error1[which], f.error2[which]
-        source = at, *map(np.ascontiguousarray, parts), acts
+        errors = np.stack([f.high[which], f.error1[which], f.error2[which]])
+        source = at, np.ascontiguousarray(f.coefficients[which]), errors, acts
         mine = tuple(rows[name][i, part] for name in FILLED)
         run: Any = dual_side
         found = mine, product[i - 1, part], values[i - 1, part]
