@@ -192,6 +192,18 @@ def test_lines_with_a_node_between_their_ends_name_boundary_groups_wherever_it_s
     assert sorted(map(tuple, np.sort(pp.io.read_mesh(file).facets("arc")).tolist())) == [(1, 2), (2, 3)]
 
 
+def test_bars_beside_the_cells_of_a_nastran_mesh_are_left_out_and_told(tmp_path, caplog):
+    file = tmp_path / "disc.bdf"
+    text = nastran(ABAQUS6.format(kind="CPS6"))
+    file.write_text(text)
+    wanted = pp.io.read_mesh(file)
+    file.write_text(f"{text}\nCBAR,9,1,2,3,10\n")
+    mesh = pp.io.read_mesh(file)
+    assert np.array_equal(mesh.cells, wanted.cells)
+    assert np.array_equal(mesh.middles.points, wanted.middles.points)
+    assert "1 elements CBAR along lines belong to no mesh of cells" in caplog.text
+
+
 @pytest.mark.parametrize("suffix", ["inp", "bdf"])
 def test_ten_node_tetrahedra_of_decks_keep_every_mid_side_node_on_its_edge(tmp_path, suffix):
     X = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]])

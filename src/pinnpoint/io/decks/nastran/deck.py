@@ -30,6 +30,8 @@ from pinnpoint.io.meshes.blocks import Block, Blocks, members
 from pinnpoint.mesh.mesh import Mesh
 
 log = logging.getLogger(__name__)
+BARS = ("CBAR", "CBEAM", "CROD")
+"""Elements along lines, as mesh generators write them for groups of a boundary."""
 READ = {
     *(
         "GRID",
@@ -135,6 +137,10 @@ def read_nastran_mesh(text: Text) -> Blocks:
     """The elements alone, grouped by property; whatever else the deck says is left to the caller."""
     _, bulk, first = split(text.data)
     cards = _cards(text, bulk, first)
+    for name in [n for n in BARS if n in cards]:
+        log.warning(
+            "%d elements %s along lines belong to no mesh of cells and are left out", len(cards.pop(name)), name
+        )
     _require_elements(cards)
     grids, _ = read_grids(cards)
     blocks = []
