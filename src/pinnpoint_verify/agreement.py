@@ -110,6 +110,7 @@ def prediction_agrees(d: Discrete, rows: list[Row], case: Row, proof: Row, bundl
     parts = parts if isinstance(parts, list) else [parts] * count
     need(len(parts) == count, "case.json: the prediction has another number of components")
     every = np.stack([formula(part, nodes) for part in parts], axis=1).ravel()
+    need(np.all(np.isfinite(every)), "case.json: the prediction is not finite at a node")
     own = every[d.free]
     close = np.abs(d.U[d.free] - own) <= 1e-9 * np.max(np.abs(own), initial=0.0)
     need(np.all(close), "u: is not the prediction of the case (sampled)")

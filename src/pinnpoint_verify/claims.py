@@ -117,6 +117,9 @@ def continuous(
             if mesh.reaction is not None:
                 need(asked[i].phi is not None, f"{row['name']!r}: no kernel is stored")
                 mesh.reaction.join(asked[i], row["name"])
+        if goal["kind"] not in WHOLE:
+            samples.prove_constant(i, asked.get(i), goal, row)
+        if goal["acts"]:
             dense = goal["radius"] is not None or (bare(goal) and goal["kind"] != "cells")
             loose += [repr(row["name"])] if dense and i not in samples.proved else []
     whole = [i for i, goal in enumerate(goals) if goal["kind"] in WHOLE]
@@ -240,8 +243,6 @@ def declarations(
         said.append("ℓ of fluxes, which the interval does not rest on: not compared with the case")
     if blind:
         said.append(f"{', '.join(sorted(set(blind)))}: there was nothing to compare with")
-    if proof.get("range") is not None:
-        said.append("the range of the source (compared with samples)")
     if proof.get("lift"):
         if "solid" in proof or proof["lift"]["kind"] == "opaque":
             said.append(

@@ -9,6 +9,7 @@ import numpy as np
 
 from pinnpoint_verify.checker import DIRICHLET, NEUMANN, PI, Mesh, Side, quadratic, total, up
 from pinnpoint_verify.formulas import formula
+from pinnpoint_verify.intervals import widened
 from pinnpoint_verify.reader import larger, need, smaller
 from pinnpoint_verify.reference import rule
 
@@ -47,7 +48,7 @@ def _outward(x: float, side: float) -> float:
 
 
 def _source(mesh: Mesh, proof: Row) -> Bounds:
-    """The range that is claimed of the source; a number is known, a formula is compared at points."""
+    """The range that is claimed of the source: proved, or compared at points, which is said (samples.py)."""
     low, high = (float(x) for x in proof["range"])
     need(math.isfinite(low) and math.isfinite(high) and low <= high, "range: not two numbers")
     if proof["source"] is not None and not isinstance(proof["source"], list):  # of groups the means are compared
@@ -56,7 +57,8 @@ def _source(mesh: Mesh, proof: Row) -> Bounds:
         f = formula(proof["source"], X)
         slip = 1e-12 * larger(abs(low), abs(high)) * isinstance(proof["source"], str)
         need(low - slip <= f.min() and f.max() <= high + slip, "range: the source has other values (sampled)")
-    return low, high
+    one, two = widened(np.array(low), np.array(high))
+    return float(one), float(two)
 
 
 def _top(mesh: Mesh, goal: Row, M: float, F: float) -> float:

@@ -54,7 +54,12 @@ def plain(given: Any) -> Any:
     if not isinstance(given, str):
         return given
     names = {node.id for node in ast.walk(syntax(given)) if isinstance(node, ast.Name)}
-    return given.strip() if names & {"x", "y", "z"} else float(formula(given, np.zeros((1, 3)))[0])
+    if names & {"x", "y", "z"}:
+        return given.strip()
+    with np.errstate(all="ignore"):
+        number = float(formula(given, np.zeros((1, 3)))[0])
+    need(math.isfinite(number), f"formula: {given.strip()[:60]!r} is not finite")
+    return number
 
 
 def syntax(text: str) -> ast.expr:

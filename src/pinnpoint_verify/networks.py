@@ -17,7 +17,7 @@ from pinnpoint_verify.checker import UNIT, Ball, Shape, areas, gamma, up
 from pinnpoint_verify.enclosures import PEAK, Part, Sums, children, pairs, rule
 from pinnpoint_verify.model_jets import Jet, formula, jets
 from pinnpoint_verify.models import Model, flat, space
-from pinnpoint_verify.network_models import ACTIVATIONS, Field
+from pinnpoint_verify.network_models import ACTIVATIONS, Field, times
 from pinnpoint_verify.reader import Array, Refused, larger
 
 Row = dict[str, Any]
@@ -267,17 +267,35 @@ class NetworkLeftover:
 
     def flux(self, given: Any, axis: int, factor: float, A: Any) -> Left | None:
         """Neumann data less n·κ∇u_θ on facets across an axis; `factor` is n κ."""
-        if A != 1.0:
+        if isinstance(A, list) or not self._followed(A):
             return None
 
         def made(X: list[Model]) -> Model:
             slope, found = self.u(X).g[axis], self._data(given, X)
-            return found if slope is None else found + slope.scaled(Ball(-factor))
+            if slope is None:
+                return found
+            slope = slope if A == 1.0 else slope * self._data(A, X)
+            return found + slope.scaled(Ball(-factor))
 
         return self._left(given, made)  # checking.md, step 11b
 
-    def varied(self, source: Any, A: Any, b: Any, c: Any) -> None:
-        """Not for coefficients that vary."""
+    def varied(self, source: Any, A: Any, b: Any, c: Any) -> Left | None:
+        """The source with aΔu_θ + ∇a·∇u_θ − b·∇u_θ − c u_θ added; None where A is a matrix or has a kink."""
+        flow = [0.0] * self.d if b is None else b
+        if isinstance(A, list) or not all(self._followed(text) for text in (A, c, *flow)):
+            return None
+
+        def made(X: list[Model]) -> Model:
+            u, found, a = self.u(X), self._data(source, X), formula(A, jets(X, self.d), self.u.names)
+            parts = [times(u.lap, a.v), *(times(x, y) for x, y in zip(u.g, a.g, strict=True))]
+            parts += [None if v == 0.0 else times(self._data(v, X), x) for v, x in zip(flow, u.g, strict=True)]
+            parts.append(None if c == 0.0 else times(self._data(c, X), u.v))
+            signs = [1.0] * (1 + self.d) + [-1.0] * (1 + self.d)
+            for part, sign in zip(parts, signs, strict=True):
+                found = found if part is None else found + (part if sign > 0.0 else -part)
+            return found
+
+        return self._left(source, made)  # checking.md, step 11a
 
     def value(self, goal: Row, V: Array) -> tuple[float, float] | None:
         """u_θ, its slope or its flux at a point, or its mean over simplices V, with an error; None for others."""

@@ -53,7 +53,7 @@ def proved_point(query: Query, goal: Row, row: Row, text: Any, parted: Array, ce
     goal["constant"], goal["error"] = value, error
     stored = query.w
     query.w = query.z.source = _density(stored, mesh, (x0, R, potential.peak), 1, potential.axis, potential.cut)
-    _close(stored, query.w, mesh, name)
+    close(stored, query.w, mesh, name)
     return True
 
 
@@ -65,10 +65,10 @@ def proved_ball(query: Query, goal: Row, name: str) -> None:
     size = {1: 2.0 * r, 2: pi * r * r, 3: pi * r * r * r * 4.0 / 3.0}[mesh.d]
     stored = query.w
     query.w = query.z.source = _density(stored, mesh, (x0, R, 1.0 / size), 0, None, 0.0)  # checking.md, step 8e
-    _close(stored, query.w, mesh, name)
+    close(stored, query.w, mesh, name)
 
 
-def _close(stored: Density, made: Density, mesh: Mesh, name: str) -> None:
+def close(stored: Density, made: Density, mesh: Mesh, name: str) -> None:
     """The stored coefficients are no further off than they say."""
     own, told = made.on(0, mesh.C), stored.on(0, mesh.C)
     gap = own[0] - told[0]  # ‖Π(w − Q)‖ is at most the error that is stored, but for errors of both

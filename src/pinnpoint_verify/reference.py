@@ -123,8 +123,8 @@ def compare(what: str, data: tuple[Array, ...], V: Array, f: Callable[..., Array
 
 def _fit(data: tuple[Array, ...], rough: Any, fine: Any, loose: Array, what: str) -> tuple[Array, str]:
     """Which cells fit what two samplings found, and why others do not."""
-    (beta, high, e1, e2), (less, some, _), (more, rms, top) = data, rough, fine
-    need(np.all(np.isfinite(top)), f"{what}: the data are not finite (sampled)")
+    (beta, high, e1, e2), (less, some, seen), (more, rms, top) = data, rough, fine
+    need(np.all(np.isfinite(top)) and np.all(np.isfinite(seen)), f"{what}: the data are not finite (sampled)")
     size = 1e-10 * (np.abs(beta).max(axis=(1, 2)) + top) + loose
     chance = 0.02 * rms + 0.1 * high
     apart = 4.0 * np.abs(more - less).max(axis=(1, 2)) + chance

@@ -2,7 +2,7 @@
 
 κ∂_n u + αu = g on Robin facets, α = p + h + ε, p quadratic, h ⟂ quadratics (docs/robin.md). Of a dual state b·n is
 added to α (docs/varying.md, step 4b; outflow.py). The models of α are enclosed from the case's formulas, as those of g
-are (own.py); where α is a number its lower bound ω is proved, elsewhere it is declared and compared with samples.
+are (own.py), and so are its lower bounds ω.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from pinnpoint_verify.checker import (
     total,
     up,
 )
+from pinnpoint_verify.intervals import widened
 from pinnpoint_verify.polynomials import by_quadratic, indices, projected
 from pinnpoint_verify.reader import Array, Bundle, need
 
@@ -48,6 +49,8 @@ class Exchange:
         self.plain = (self.high + self.e1 + self.e2 == 0.0) & (np.ptp(self.model.beta, axis=1) == 0.0)
         proved = ~self.plain | (self.low <= self.model.beta[:, 0])
         need(np.all(proved), "robin: a number is not above its lower bound")
+        self.ends = self.low, self.top  # as stored; of formulas slightly wider ones are proved, checking.md, step 14d
+        self.low = np.where(self.plain, self.low, np.maximum(widened(*self.ends)[0], 0.0))
         self.replace(slice(0), np.zeros((0, 3)))
 
     def replace(self, rows: Any, rest: Array) -> None:

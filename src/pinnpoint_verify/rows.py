@@ -55,8 +55,8 @@ def is_text(a: Any) -> bool:
 
 
 def near(a: Any, b: Any, relative: float, absolute: float = 0.0) -> bool:
-    """Whether two numbers agree."""
-    return is_number(a) and abs(a - b) <= relative * larger(abs(a), abs(b)) + absolute
+    """Whether two numbers agree; what is infinite or no number agrees with nothing."""
+    return is_number(a) and math.isfinite(b) and bool(abs(a - b) <= relative * larger(abs(a), abs(b)) + absolute)
 
 
 def same(a: Any, b: Any) -> bool:

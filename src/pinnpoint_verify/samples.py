@@ -14,20 +14,25 @@ import scipy.sparse as sp
 
 from pinnpoint_verify.averages import bare, chosen, density_agrees, mean_along, slope_agrees, slope_height
 from pinnpoint_verify.bent import DECLARED, LEFT, Bent
+from pinnpoint_verify.blocks import proved_block
 from pinnpoint_verify.checker import (
     DIRICHLET,
     NEUMANN,
+    Ball,
     Cells,
     Density,
     Discrete,
     Mesh,
     Query,
+    Shape,
     Side,
     areas,
     means,
     quadratic,
+    up,
 )
-from pinnpoint_verify.domains import sides_agree, unfolded
+from pinnpoint_verify.constants import even_height, integral, settled, stays, value_at
+from pinnpoint_verify.domains import side_of, sides_agree, unfolded
 from pinnpoint_verify.formulas import formula, plain
 from pinnpoint_verify.glued import flow_agrees
 from pinnpoint_verify.lifts import Lift, alike, lift_agrees, own_value
@@ -162,6 +167,7 @@ class Samples:
             cells = source_bounds(p, texts, region, close)
             self.stored = cells, load_bounds(p, loads, groups, close)
         self._prove_exchange(close)
+        self._prove_range()
         loads = self.stored[1][[] if p.load is None else p.load.at]
         for what, some, where in (("the source", self.stored[0], "cells"), ("fluxes", loads, "facets")):
             count = f"{int(some.sum())} of {len(some)} {where}"
@@ -187,18 +193,34 @@ class Samples:
             return [None], only
         return [self.left.varied(self.source, one.A[0], None if one.b is None else one.b[0], one.c[0])], only
 
+    def _unnamed(self, groups: list[Array]) -> list[Any]:
+        """Neumann data of groups of facets: those of the side they lie on, and zero on what the case does not name."""
+        mesh, data = self.mesh, {name: plain(g) for name, g in (self.case["problem"].get("neumann") or {}).items()}
+        sides = {name: side_of(name, mesh.points, self.case) for name in data}
+        if self.case["problem"].get("robin") or any(side is None for side in sides.values()):
+            return list(data.values())
+        found = list[Any]()
+        for facets in groups:
+            on = [g for name, g in data.items() if np.all(sides[name][mesh.facets[facets]])]  # type: ignore[index]
+            found.append(on[0] if on else 0.0)
+        return found
+
     def _fluxes(self, groups: list[Array]) -> tuple[list[Any], list[Array]]:
         """What a lifted formula leaves of the fluxes on facets across an axis."""
-        given, one = [plain(g) for g in (self.case["problem"].get("neumann") or {}).values()], self.varied
+        given, one = self._unnamed(groups), self.varied
+        on = np.sort(np.concatenate([np.zeros(0, dtype=int), *groups]))
+        free = np.nonzero(self.mesh.kind == NEUMANN)[0]
+        need(np.array_equal(on, free), "Neumann data: what a lift leaves is not on all free facets, each once")
         known = self.left.known and len(given) == len(groups) and None not in given
-        if not known or (one is not None and (len(one.A) > 1 or not isinstance(self.left, Leftover))):
+        if not known or (one is not None and len(one.A) > 1):
             return [None] * len(groups), groups
         return fluxes(self.left, self.mesh, groups, given, None if one is None else one.A[0])
 
     def prove_point(self, i: int, query: Query, goal: Row, row: Row) -> None:
         """The density and ∫fΦ of a point from the case's formula, where that is one; the density of a ball."""
-        if goal["kind"] == "ball" and goal["radius"] is None and self.bent is None and query.phi is None:
-            proved_ball(query, goal, row["name"])
+        even = goal["kind"] == "block" or (goal["kind"] == "ball" and goal["radius"] is None)
+        if even and self.bent is None and query.phi is None:
+            (proved_block if goal["kind"] == "block" else proved_ball)(query, goal, row["name"])
             self.proved.add(i)
             return
         if not is_plain(goal, self.mesh, query):
@@ -216,9 +238,100 @@ class Samples:
         if text is not None and proved_point(query, goal, row, text, self._parted(), cell):
             self.proved.add(i)
 
+    def prove_constant(self, i: int, query: Query | None, goal: Row, row: Row) -> None:
+        """What a query has of the data themselves, and the height of an even density (checking.md, section 14)."""
+        mesh, name, kind = self.mesh, row["name"], goal["kind"]
+        if kind == "cells" and query is not None and self.bent is None:
+            cells = chosen(self.bundle, i, row, mesh.C)
+            even_height(goal, query.w, cells, mesh.C, Shape(mesh.points[mesh.cells[cells]]).vol.total(), name)
+        part = np.zeros(0, dtype=int)
+        if kind in ("patch", "flux"):
+            part = self.bundle(f"dual/facets{i}", None, whole=len(mesh.facets))
+            need(len(part) and np.all(np.diff(part) > 0), f"{name!r}: facets are not in order")
+        if kind == "patch":
+            self._prove_mean(query, goal, name, part)
+        elif kind == "flux" and mesh.exchange is not None and np.any(np.isin(part, mesh.exchange.at)):
+            found = [self._through(k, part) for k in range(len(self.proof["neumann"]))]
+            self._settled(goal, found, f"{name!r}: the data of the group have the integral")
+        elif goal["known"] and kind == "point":
+            self._prove_held(goal, name)
+
+    def _settled(self, goal: Row, found: list[Ball | None], words: str, size: float = 0.0) -> None:
+        """The sum of what is found, in the place of the stored constant; what has no bound is declared."""
+        known = [one for one in found if one is not None]
+        if len(known) < len(found):
+            self.unproved.append(f"what the query {words.partition(':')[0]} has of the boundary data")
+            return
+        settled(goal, sum(known, Ball(0.0)), size, words)
+
+    def _left_of(self, k: int) -> Any:
+        """Dirichlet data of a group, less what was lifted; None where they are not followed."""
+        given = self.held[k]
+        if given is None or self.proof["lift"] is None:
+            return given
+        return self.left.held(given) if self.lift is not None and self.left.known else None
+
+    def _prove_held(self, goal: Row, name: str) -> None:
+        """The value at a point of the Dirichlet boundary, of one of the groups that meet there."""
+        x0, mesh = np.array(goal["at"], dtype=float), self.mesh
+        near = float("inf")
+        for k in range(len(self.held)):
+            V = mesh.points[mesh.facets[self.bundle(f"continuous/d{k}", None, whole=len(mesh.facets))]]
+            if not len(V) or distance(x0, V) > 1e-12 * float(mesh.h.max()):
+                continue
+            text = self._left_of(k)
+            found = None if text is None or self.bent is not None else value_at(text, x0)
+            if found is None:
+                self.unproved.append(f"the value of {name!r} on the Dirichlet boundary")
+                return
+            off = abs(goal["constant"] - float(found.m))
+            fits = off <= goal["error"] + found.r + 1e-12 * (abs(goal["constant"]) + abs((goal["own"] or [0.0])[0]))
+            near = smaller(near, float(up(off + found.r))) if fits else near
+        need(near < math.inf, f"{name!r}: not the value on the Dirichlet boundary")
+        goal["error"] = near  # checking.md, step 14a
+
+    def _prove_mean(self, query: Query | None, goal: Row, name: str, part: Array) -> None:
+        """The share of an average over a group that is held."""
+        mesh, found = self.mesh, list[Ball | None]()
+        size = areas(mesh.points[mesh.facets[part]]).total()
+        for k in range(len(self.held)):
+            these = np.intersect1d(part, self.bundle(f"continuous/d{k}", None, whole=len(mesh.facets)))
+            if not these.size:
+                continue
+            text = self._left_of(k)
+            bent = self.bent is not None and bool(np.any(self.bent.bent[mesh.owner[these]]))
+            one = None if text is None or bent else integral(text, mesh.points[mesh.facets[these]])
+            found.append(None if one is None else one / size)
+        own = abs((goal["own"] or [0.0])[0])
+        self._settled(goal, found, f"{name!r}: the Dirichlet part has the mean", own)
+        if query is not None and query.z.load is not None and self.bent is None:
+            even_height(goal, query.z.load, part[mesh.kind[part] != DIRICHLET], len(mesh.facets), size, name)
+
+    def _through(self, k: int, part: Array) -> Ball | None:
+        """The integral of Neumann or Robin data of a group over some facets."""
+        given = self.proof["neumann"][k]
+        these = np.intersect1d(part, self._facets(f"continuous/n{k}"))
+        if given is None or (self.bent is not None and these.size):
+            return None if these.size else Ball(0.0)
+        return integral(given, self.mesh.points[self.mesh.facets[these]])
+
+    def _prove_range(self) -> None:
+        """That the source stays in the range that is stored."""
+        if self.proof["range"] is None:
+            return
+        mesh, (low, high) = self.mesh, (float(x) for x in self.proof["range"])
+        texts, region = (self.parts, self.region) if self.parts else ([self.source], np.zeros(mesh.C, dtype=int))
+        texts, region = self._leftover() if self.proof["lift"] is not None else (texts, region)
+        for k, text in enumerate(texts):
+            V = mesh.points[mesh.cells[region == k]]
+            ends = np.full(len(V), low), np.full(len(V), high)
+            if text is None or self.bent is not None or not stays(text, V, *ends):
+                self.unproved.append("the range of the source")
+                return
+
     def _prove_exchange(self, close: float) -> None:
-        """Models of Robin coefficients from the case's formulas; their lower bounds stay declared."""
-        own, rough = self.mesh.exchange, 0
+        """Models and lower bounds of Robin coefficients from the case's formulas."""
+        own, rough, bounded = self.mesh.exchange, 0, True
         for k, pair in enumerate((self.case["problem"].get("robin") or {}).values()):
             text = plain(pair[0])
             if own is None or not isinstance(text, str):
@@ -234,7 +347,9 @@ class Samples:
             rest, kept = data_bounds(text, V, own.beta[at], stored, close)
             own.replace(at, rest)
             rough += int(kept.sum())
-        if own is not None and not np.all(own.plain):
+            low, top = (end[at] for end in own.ends)
+            bounded = bounded and bool(np.all(own.low[at] > 0.0)) and stays(text, V, low, top)
+        if own is not None and not np.all(own.plain) and (rough or not bounded):
             some = f"enclosures on {rough} facets and " if rough else ""
             self.unproved.append(f"{some}lower bounds of Robin coefficients that are formulas")
 
@@ -460,7 +575,7 @@ class Samples:
         free = [*(self.case["problem"].get("neumann") or {}), *robin]
         for k, given in enumerate(self.proof["neumann"]):
             facets = self._facets(f"continuous/n{k}")
-            if lift is None:
+            if lift is None or len(free) == len(self.proof["neumann"]):
                 self._sides(free[k], mesh.facets[facets])
             if given == 0.0 and p.load is not None:
                 here = np.isin(p.load.at, facets)
@@ -632,15 +747,7 @@ class Samples:
             if i not in self.proved:
                 self.slope(i, goal, row)
         elif goal["known"]:
-            x0, values = np.array(goal["at"], dtype=float), []
-            for k, given in enumerate(self.held):
-                V = mesh.points[mesh.facets[self.bundle(f"continuous/d{k}", None, whole=len(mesh.facets))]]
-                if distance(x0, V) <= 1e-12 * float(mesh.h.max()):
-                    values.append(math.nan if given is None else float(self.value(given, x0[None, :])[0]))
-            need(values, f"{name!r}: not on the Dirichlet boundary")
-            off = goal["error"] + 1e-12 * (abs(goal["constant"]) + abs(goal["own"][0] if self.lift else 0.0)) + 1e-300
-            fits = any(math.isnan(v) or abs(goal["constant"] - v) <= off for v in values)
-            need(fits, f"{name!r}: not the value on the Dirichlet boundary (sampled)")
+            return
         elif query is not None and query.z.load is not None:
             at = query.z.load
             end = mesh.d == 1 and len(at.at) == 1 and at.beta[0, 0] == 1.0
@@ -760,22 +867,6 @@ class Samples:
         at = np.searchsorted(own.at, on) if fits else on
         fits = fits and np.array_equal(load.beta, -own.model.beta[at]) and np.all(load.rest >= own.model.rest[at])
         need(fits, f"{name!r}: not the load of a flux through Robin facets")
-        value, rough = (sum(self._over(k, part, n) for k in range(len(self.proof["neumann"]))) for n in (12, 8))
-        off = goal["error"] + 4.0 * abs(value - rough) + 1e-11 * abs(value)
-        need(
-            abs(goal["constant"] - value) <= off,
-            f"{name!r}: the data of the group have the integral {value!r} (sampled)",
-        )
-
-    def _over(self, k: int, part: Array, n: int) -> float:
-        """The integral of Neumann or Robin data over facets of a group."""
-        mesh, given = self.mesh, self.proof["neumann"][k]
-        these = np.intersect1d(part, self.bundle(f"continuous/n{k}", None, whole=len(mesh.facets)))
-        if not these.size or given == 0.0:
-            return 0.0
-        need(given is not None, "robin: data without a formula")
-        V, (bary, weights) = mesh.points[mesh.facets[these]], rule(mesh.d - 1, n)
-        return float(areas(V).m @ (self.through(given, np.einsum("qi,nic->nqc", bary, V), these) @ weights))
 
     def _group(self, i: int, query: Query | None, goal: Row, name: str) -> None:
         """An average over a group, or a flux through it."""
@@ -790,22 +881,5 @@ class Samples:
             need(goal["constant"] == 0.0, f"{name!r}: a flux has no constant")
             return
         fixed = mesh.kind[part] == DIRICHLET
-        area = float(areas(mesh.points[mesh.facets[part]]).m.sum())
-        load: Density | None = None if query is None else query.z.load
-        places = np.zeros(0, int) if load is None else load.at
-        even = load is None or np.allclose(load.beta * area, 1.0, rtol=1e-12)
-        need(even and np.array_equal(places, part[~fixed]), f"{name!r}: not the load of the group")
-        means_ = np.zeros(2)
-        for k, given in enumerate(self.held):
-            these = np.intersect1d(part, self.bundle(f"continuous/d{k}", None, whole=len(mesh.facets)))
-            if given is None and these.size:
-                return
-            V = mesh.points[mesh.facets[these]]
-            for j, n in enumerate((8, 12)):
-                bary, weights = rule(mesh.d - 1, n)
-                values = self.value(0.0 if given is None else given, np.einsum("qi,nic->nqc", bary, V))
-                means_[j] += float(areas(V).m @ (values @ weights)) / area
-        value, rough = float(means_[1]), float(means_[0])
-        size = abs(value) + abs(goal["own"][0] if self.lift else 0.0)
-        off = goal["error"] + 4.0 * abs(value - rough) + 1e-11 * size
-        need(abs(goal["constant"] - value) <= off, f"{name!r}: the Dirichlet part has the mean {value!r} (sampled)")
+        places = np.zeros(0, int) if query is None or query.z.load is None else query.z.load.at
+        need(np.array_equal(places, part[~fixed]), f"{name!r}: not the load of the group")

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy import special
 
 import pinnpoint as pp
 from pinnpoint_verify import network_models, networks
@@ -61,7 +62,7 @@ def test_models_hold_value_slopes_and_laplacian(d, activation):
             assert d == 3 or size > 0.1 or np.median(share) > 1e-4  # and are not idle
 
 
-@pytest.mark.parametrize("activation", ["tanh", "sin", "softplus"])
+@pytest.mark.parametrize("activation", ["tanh", "sin", "softplus", "gelu"])
 def test_without_what_is_cut_off_models_fail(activation, monkeypatch):
     monkeypatch.setattr(network_models, "beyond", lambda a, b: np.zeros(a.shape[1:]))
     monkeypatch.setattr(network_models.Model, "__mul__", uncut(network_models.Model.__mul__))
@@ -79,7 +80,7 @@ def uncut(product):
     return times
 
 
-@pytest.mark.parametrize("name", ["tanh", "sin", "sigmoid", "silu", "softplus"])
+@pytest.mark.parametrize("name", network_models.ACTIVATIONS)
 def test_what_comes_in_goes_through(name):
     """A function within the remainder of a model: its activation is within that of the activation's."""
     rng = np.random.default_rng(3)
@@ -96,6 +97,8 @@ def test_what_comes_in_goes_through(name):
         "softplus": lambda z: np.log1p(np.exp(z)),
     }
     truth["silu"] = lambda z: z * truth["sigmoid"](z)
+    truth["gelu"] = lambda z: z * special.ndtr(z)
+    truth["gelu-tanh"] = lambda z: 0.5 * z * (1.0 + t(np.sqrt(2.0 / np.pi) * (z + 0.044715 * z**3)))
     for sign in (-1.0, 0.0, 1.0):
         off = np.abs(own.C.T @ table - truth[name](p.C.T @ table + sign * p.e[:, None])).max(axis=1)
         assert np.all(off <= own.e * (1.0 + 1e-9))
@@ -129,10 +132,19 @@ def cube(folder):
     pp.write_bundle(folder, pp.certify(problem, u, queries, lift="anyway"), problem, u, queries)
 
 
+def varying(folder):
+    given = {"source": WAVE, "diffusion": "1 + x*y", "dirichlet": {"left": 0.0}}
+    problem = pp.fem.ReactionDiffusion(pp.io.generate("square", 4), **given)
+    queries, u = problem.mean(), pp.models.Lift(network(np.random.default_rng(1), 2, "gelu"), "x")
+    pp.write_bundle(folder, pp.certify(problem, u, queries, lift="anyway"), problem, u, queries)
+
+
 SIDES = {"dirichlet": {"left": 0.0}, "neumann": {"right": "1 + y", "top": 0.0, "bottom": 0.0}, "reaction": 2.0}
 HONEST = {
     "plane": plane,
     "sin": lambda folder: plane(folder, activation="sin"),
+    "gelu": lambda folder: plane(folder, activation="gelu"),
+    "varying": varying,
     "sides": lambda folder: plane(folder, factor="x", **SIDES),
     "held": lambda folder: plane(folder, factor=None, dirichlet={"boundary": "x*y"}),
     "line": line,

@@ -472,6 +472,7 @@ def _boundary_value(model: Continuum, x0: Vector, facet: int) -> Functional:
         if facet in facets:
             sure = not callable(given) or enclosed(given)
             value, error = enclose(given, x0[None, :]) if sure else (given(x0[None, :]), np.zeros(1))
+            error = 4.0 * error  # a reserve: whoever encloses it otherwise has other rounding
             return Functional(
                 constant=float(value[0]),
                 error=float(error[0]),
