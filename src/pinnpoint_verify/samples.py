@@ -153,6 +153,9 @@ class Samples:
             self.left.close = self._fine(rows)
         texts, region = (self.parts, self.region) if self.parts else ([self.source], np.zeros(self.mesh.C, dtype=int))
         groups = [self._facets(f"continuous/n{k}") for k in range(len(self.proof["neumann"]))]
+        if lift:  # checking.md, step 14e
+            on, free = np.concatenate([np.zeros(0, dtype=int), *groups]), np.nonzero(self.mesh.kind == NEUMANN)[0]
+            need(np.array_equal(np.sort(on), free), "Neumann data: what a lift leaves is not on all free facets, once")
         if self.bent is not None:  # data carried back by the map stay declared
             region = np.where(self.bent.bent, -1, region)
             groups = [facets[~self.bent.bent[self.mesh.owner[facets]]] for facets in groups]
@@ -208,9 +211,6 @@ class Samples:
     def _fluxes(self, groups: list[Array]) -> tuple[list[Any], list[Array]]:
         """What a lifted formula leaves of the fluxes on facets across an axis."""
         given, one = self._unnamed(groups), self.varied
-        on = np.sort(np.concatenate([np.zeros(0, dtype=int), *groups]))
-        free = np.nonzero(self.mesh.kind == NEUMANN)[0]
-        need(np.array_equal(on, free), "Neumann data: what a lift leaves is not on all free facets, each once")
         known = self.left.known and len(given) == len(groups) and None not in given
         if not known or (one is not None and len(one.A) > 1):
             return [None] * len(groups), groups

@@ -86,7 +86,7 @@ def test_bounds_of_robin_coefficients_are_proved(tmp_path):
 
 def test_a_lift_leaves_something_on_every_free_facet(tmp_path):
     """Without what u_θ leaves of the natural condition another problem would be proved."""
-    ask, u = lambda p: p.points([[0.4, 0.55]]), "x*y"  # noqa: E731
+    ask, u = lambda p: p.points([[0.4, 0.55]]), "x*y"
     said = made(tmp_path / "b", ask, u, dirichlet={"left": 0.0})
     assert "enclosures of fluxes" not in said
     forged = Forger(tmp_path / "b", tmp_path / "f").json("proof", lambda p: p.update(neumann=[]))
