@@ -54,6 +54,7 @@ def test_two_programs_say_the_same(tmp_path, degree, size, monkeypatch):
     """Where most of the radius comes from Robin facets, by the trace and by α: no term is missing from either."""
     monkeypatch.setattr(Samples, "prove", lambda self, p, rows: None)  # with the bounds of data that are stored
     monkeypatch.setattr(Samples, "prove_point", lambda self, i, query, goal, row: None)
+    monkeypatch.setattr(Samples, "prove_constant", lambda self, i, query, goal, row: None)
     robin = {"left": (size, f"{size}*cos(9*y)"), "right": (1.0, "sin(5*y)")}
     certificate = written(tmp_path / "b", degree=degree, robin=robin)
     lines = [line for line in verify(tmp_path / "b") if ": proved " in line]
