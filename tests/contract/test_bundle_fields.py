@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import pickle
 from functools import cache
 
 import numpy as np
@@ -13,7 +14,7 @@ import scipy.sparse as sp
 import pinnpoint as pp
 from pinnpoint.cli.main import main
 from pinnpoint.mesh.mesh import Mesh
-from pinnpoint_verify import claims
+from pinnpoint_verify import claims, own, points
 from pinnpoint_verify.fields import DECLARED, LIST, TABLES, WITNESS, tree
 from pinnpoint_verify.reader import Refused, need
 from tests.support.decks import Beam
@@ -324,7 +325,49 @@ class Once:
         return found
 
 
+class Pure:
+    """A function of its arguments alone, computed once for the very same ones."""
+
+    def __init__(self, f):
+        self.f, self.kept = f, {}
+
+    def __call__(self, *given, **more):
+        try:
+            key = pickle.dumps((given, more))
+        except (pickle.PicklingError, AttributeError, TypeError):  # closures
+            return self.f(*given, **more)
+        if key not in self.kept:
+            self.kept[key] = self.f(*given, **more)
+        return copy.deepcopy(self.kept[key])
+
+
+class Compared:
+    """Every ℓ and A and b against the case, not compared again for the very same words."""
+
+    def __init__(self, compare):
+        self.compare, self.kept = compare, {}
+
+    def __call__(self, bundle, d, rows, case, proof):
+        refined = bundle.json["certificate.json"].get("refinement")
+        key = bundle.honest, json.dumps([rows, case, proof, refined])
+        if key not in self.kept:
+            before = set(bundle.used)
+            try:
+                found, failed = self.compare(bundle, d, rows, case, proof), None
+            except (Refused, *claims.TROUBLE) as error:
+                found, failed = None, error
+            self.kept[key] = found, failed, bundle.used - before
+        found, failed, used = self.kept[key]
+        bundle.used |= used
+        if failed is not None:
+            raise failed
+        return found
+
+
 PROOFS = {name: Once(getattr(claims, name)) for name in ("continuous", "solid")}
+PROOFS["functionals_agree"] = Compared(claims.functionals_agree)
+PURE = ((points, "data_term"), (points, "density_bounds"), (own, "enclosed"))
+PURE = [(module, name, Pure(getattr(module, name))) for module, name in PURE]
 
 
 def report(honest, files, monkeypatch):
@@ -332,6 +375,8 @@ def report(honest, files, monkeypatch):
     monkeypatch.setattr(claims, "Bundle", lambda path: Altered(honest, files))
     for name, prove in PROOFS.items():
         monkeypatch.setattr(claims, name, prove)
+    for module, name, f in PURE:
+        monkeypatch.setattr(module, name, f)
     try:
         with np.errstate(all="ignore"):
             return claims.verify("")
