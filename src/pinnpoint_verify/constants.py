@@ -46,7 +46,7 @@ def integral(text: Any, V: Array) -> Ball | None:
         found = Ball(m, r) * size.total()
     else:
         beta = projection(text, V)
-        rest, rough = enclosed(text, V, beta)
+        rest, rough = enclosed(text, V, beta, 1e-15)
         if rough.any() or not np.all(np.isfinite(beta)):
             return None
         mean = mix("njk,jk->n", Ball(beta), means(V.shape[1] - 1, 2))

@@ -295,7 +295,7 @@ class NetworkLeftover:
                 found = found if part is None else found + (part if sign > 0.0 else -part)
             return found
 
-        return self._left(source, made)  # checking.md, step 11a
+        return self._left(source, made)  # checking.md, step 13l
 
     def value(self, goal: Row, V: Array) -> tuple[float, float] | None:
         """u_θ, its slope or its flux at a point, or its mean over simplices V, with an error; None for others."""

@@ -161,6 +161,64 @@ def _shaped(a: Any, how: str) -> Any:
     return a.astype(np.float32) if how == "single" and a.dtype.kind == "f" else a[:-1]
 
 
+def narrow_source(folder: Path, texts: dict[str, Any], rng: Any) -> str:
+    """A bump in the source that no sample sees, with a mass that moves values by many radii; the claims stay."""
+    text = texts["case.json"].get("problem", {}).get("source")
+    if not isinstance(text, str) or texts["proof.json"].get("source", text) not in (text, None):
+        return ""
+    radius = max(row["radius"] for row in texts["certificate.json"]["queries"])
+    d = np.load(folder / "mesh" / "nodes.npy").shape[1] if (folder / "mesh" / "nodes.npy").is_file() else 1
+    at, width = rng.uniform(0.3, 0.7, d).tolist(), float(rng.choice([1e-3, 1e-4, 1e-5]))
+    size = 1e4 * radius / (math.sqrt(math.pi) * width) ** d
+    far = "+".join(f"({c}-{x!r})**2" for c, x in zip("xyz", at, strict=False))
+    new = f"{text}+{size!r}*exp(-({far})/{width**2!r})"
+    _everywhere(texts, text, new)
+    return f"case.json: source = {new}"
+
+
+def _everywhere(texts: dict[str, Any], old: str, new: str) -> None:
+    for data in texts.values():
+        for place, key, _ in leaves(data):
+            if place[key] == old:
+                place[key] = new
+
+
+def narrow_neurons(folder: Path, texts: dict[str, Any], rng: Any) -> str:
+    """Two neurons more, a narrow ridge through the first query's point: u_θ and the claim move, the truth does not."""
+    files, row = sorted(folder.glob("lift/*w0.npy")), texts["certificate.json"]["queries"][0]
+    said, at = texts["proof.json"].get("lift"), row.get("at")
+    if len(files) != 1 or not at or not isinstance(said, dict) or said.get("activation") != "tanh":
+        return ""
+    W, b, last = (np.load(folder / "lift" / f"{name}.npy") for name in ("w0", "b0", "w1"))
+    angle, steep = rng.uniform(0.0, 3.0), float(10.0 ** rng.uniform(5.0, 8.0))
+    turn = np.array([math.cos(angle), math.sin(angle)])
+    size, middle = 40.0 * row["radius"], steep * float(turn @ np.array(at))
+    np.save(folder / "lift" / "w0.npy", np.concatenate([W, [steep * turn, steep * turn]]))
+    np.save(folder / "lift" / "b0.npy", np.concatenate([b, [2.0 - middle, -2.0 - middle]]))
+    np.save(folder / "lift" / "w1.npy", np.concatenate([last, [[0.5 * size, -0.5 * size]]], axis=1))
+    by = size * math.tanh(2.0) * math.prod(x * (1.0 - x) for x in at)
+    own = texts["proof.json"]["goals"][0]["own"]
+    own[0], own[1], row["raw"] = own[0] + by, own[1] + 1e-9 * abs(by), row["raw"] + by
+    claim(row, texts["proof.json"]["radius_terms"], row["center"] + by, 1.001 * row["radius"])
+    return f"lift: a ridge of width {1.0 / steep:.0e} that moves the value by {by:.1e}"
+
+
+def kept_claims(bundle: Path, to: Path, seed: int, change: Callable[[Path, Any, Any], str]) -> Outcome | None:
+    """A forgery whose claims are false by its making: what the checker would prove of it is not claimed."""
+    if to.exists():
+        shutil.rmtree(to)
+    shutil.copytree(bundle, to)
+    texts = {name: json.loads((to / name).read_text(encoding="utf-8")) for name in FILES}
+    what = change(to, texts, np.random.default_rng(seed))
+    if not what:
+        return None
+    for name, data in texts.items():
+        (to / name).write_text(json.dumps(data, ensure_ascii=False) + "\n", encoding="utf-8")
+    sealed(to)
+    good, said, _ = checked(to)
+    return Outcome(what, good, said, [])
+
+
 def claim(row: dict[str, Any], terms: list[str], c: float, r: float) -> None:
     """Numbers of a row that fit together."""
     row["terms"] |= dict.fromkeys(terms, 0.0) | {terms[0]: r, "correction": abs(row["value"] - c)}

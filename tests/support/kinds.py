@@ -121,6 +121,13 @@ HELD = {"dirichlet": {"left": 0.0}, "neumann": {"right": 1.0}}
 FORMULA = "x*(1-x)*y*(1-y)"
 
 
+def network(activation: str) -> Any:
+    """A small network that vanishes on the boundary."""
+    rng = np.random.default_rng(1)
+    W, b = [rng.normal(size=(4, 2)), rng.normal(size=(1, 4))], [rng.normal(size=4), np.ones(1)]
+    return pp.models.Lift(pp.models.MLP(W, b, activation), FORMULA)
+
+
 def round_side() -> Any:
     """A disc."""
     disc = disc_mesh(3)
@@ -159,6 +166,9 @@ def _scalar() -> Iterator[Kind]:
     for target in ("discrete", "continuous"):
         yield Kind("a space", "mean", "exact", target, plane(2, "cube"), SCALAR["mean"])
     yield Kind("a lift by a formula", "point", "exact", "continuous", plane(), points, FORMULA, True)
+    yield Kind("a lift by a network", "point", "exact", "continuous", plane(), points, network("tanh"), True)
+    varied = plane(3, diffusion="1+x*y", dirichlet={"left": 0.0})
+    yield Kind("a network in a medium", "mean", "exact", "continuous", varied, SCALAR["mean"], network("gelu"), True)
 
 
 def _others() -> Iterator[Kind]:

@@ -513,7 +513,8 @@ def _patch(model: Continuum, facets: Index, group: str, name: str) -> Functional
         mean = g.coefficients.mean(axis=1)
         constant += math.fsum((size * mean).tolist()) / total  # continuous.md, step 5a
         top = np.abs(g.coefficients).max(axis=1)
-        error = float(up(error + sum_up(up(size * (off + gamma(20)) * top, 4)) / total, 8))
+        reserve = gamma(400) * (g.error1 > 0.0)  # whoever encloses it otherwise has other rounding
+        error = float(up(error + sum_up(up(size * (off + gamma(20) + reserve) * top, 4)) / total, 8))
         data = float(up(data + sum_up(up(size * g.error1, 4)) / total, 8))
         proved = proved and g.proved
     # 1/|Γ| is off by the factor 1 ± wrong, for which the caller adds wrong · |J|
