@@ -105,9 +105,8 @@ def test_densities_of_blocks_are_as_close_as_is_said(d):
     V = V[np.abs(np.linalg.det(V[:, 1:] - V[:, :1])) > 0.02]
     low, high, height = np.full(d, 0.31), np.full(d, 0.72), Ball(7.0)
     pieces = Pieces(V, low, high)
-    beta = rng.normal(size=(len(V), d + 1, d + 1))
-    beta = pieces.closer(beta + beta.swapaxes(1, 2), 7.0)
-    high_, e1, _ = pieces.rest(pieces.sums(beta, 7.0), beta, height).T
+    beta, rest = pieces.closer(height)
+    high_, e1, _ = rest.T
     B = rng.dirichlet(np.ones(d + 1), 60_000)
     X = np.einsum("qi,nic->nqc", B, V)
     gap = 7.0 * np.all((X > low) & (X < high), axis=2) - np.einsum("njk,qj,qk->nq", beta, B, B, optimize=True)
