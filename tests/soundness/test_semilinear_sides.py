@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
+from pinnpoint.cli.main import main
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.transfer.boundary.robin import Exchange
 from pinnpoint.transfer.energy import norms
@@ -181,3 +183,42 @@ def test_the_energy_error_needs_data_that_is_met():
     problem = pp.fem.Semilinear(SQUARE, cubic=1.0, source=1.0, dirichlet={"boundary": "sin(x)"})
     with pytest.raises(pp.InputError, match="energy error needs Dirichlet data that the elements meet exactly"):
         pp.certify(problem, problem.space.U0, problem.energy_error())
+
+
+CASE = """
+[mesh]
+generate = "square"
+cells = 4
+[problem]
+kind = "semilinear"
+cubic = 1.0
+reaction = 1.0
+source = "2"
+degree = 2
+[problem.robin]
+bottom = { coefficient = 2.0, value = 2.0 }
+top = { coefficient = "1+x", value = "1+x" }
+[problem.periodic]
+left = "right"
+[prediction]
+zero = true
+[[query]]
+name = "p"
+kind = "point"
+at = [0.4, 0.5]
+[[query]]
+name = "out"
+kind = "flux"
+group = "top"
+"""
+
+
+def test_of_a_case_file(tmp_path):
+    """u = 1 solves −Δu + u + u³ = 2 with Robin values α on a tube."""
+    (tmp_path / "case.toml").write_text(CASE)
+    assert main(["certify", str(tmp_path / "case.toml"), "--out", str(tmp_path / "out"), "--quiet"]) == 0
+    rows = json.loads((tmp_path / "out" / "certificate.json").read_text())["queries"]
+    for row, truth in zip(rows, (1.0, 0.0), strict=True):
+        assert row["lower"] <= truth <= row["upper"]
+        assert row["radius"] < 1e-3
+    assert "without Robin groups, periodic pairs" in (tmp_path / "out" / "bundle" / "proof.json").read_text()
