@@ -256,7 +256,7 @@ def test_batches_are_sequences_of_certificates():
 
 
 def test_a_hundred_thousand_loads_a_second():
-    from time import process_time
+    from time import perf_counter
 
     system, _, rng = chain(60)
     queries = pp.Queries(rng.normal(size=(28, system.N)))
@@ -264,9 +264,9 @@ def test_a_hundred_thousand_loads_a_second():
     mu, raw = rng.normal(size=(50_000, 4)), rng.normal(size=(50_000, 28))
     best = np.inf
     for _ in range(3):
-        start = process_time()
+        start = perf_counter()
         certifier.certify_raw(raw, mu)
-        best = min(best, process_time() - start)
+        best = min(best, perf_counter() - start)
     assert len(mu) / best > 1e5
 
 
