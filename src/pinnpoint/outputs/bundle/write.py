@@ -193,7 +193,7 @@ def _moving(problem: Any) -> str:
     """Why a problem in time cannot be re-checked."""
     if not isinstance(problem.base if isinstance(problem, AbstractLifted) else problem, MovingQueries):
         return ""
-    return "problem: lifted predictions in time have no witnesses for the checker; keep certificate.json"
+    return "problem: in time hand in the problem itself and the prediction, not problem.lifted(prediction)"
 
 
 def _kept(problem: Any, queries: Queries) -> str:
