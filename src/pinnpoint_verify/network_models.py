@@ -166,12 +166,12 @@ def activated(p: Model, name: str) -> tuple[Model, Model, Model]:
         first = bell(p).scaled(Ball(1.0 / math.sqrt(2.0 * math.pi), 2.0 * UNIT))
         gate, second = integrated(p, first, special.ndtr(p.C[0])), -(p * first)
     elif name == "gelu-tanh":
-        a, b = Ball(math.sqrt(2.0 / math.pi), 4.0 * UNIT), Ball(0.044715, UNIT)
+        scale, cubic = Ball(math.sqrt(2.0 / math.pi), 4.0 * UNIT), Ball(0.044715, UNIT)
         square = p * p
-        t, s = tanh((p + (p * square).scaled(b)).scaled(a))
-        rise = square.scaled(3.0 * b).raised(Ball(2.0 * half.m)).scaled(a)
+        t, s = tanh((p + (p * square).scaled(cubic)).scaled(scale))
+        rise = square.scaled(3.0 * cubic).raised(Ball(2.0 * half.m)).scaled(scale)
         gate, first = t.scaled(Ball(0.5)).raised(half), (s * rise).scaled(Ball(0.5))
-        second = (p * s).scaled(3.0 * a * b) + -(t * s * rise * rise)
+        second = (p * s).scaled(3.0 * scale * cubic) + -(t * s * rise * rise)
     return p * gate, gate + p * first, first.scaled(Ball(2.0)) + p * second  # silu and its like
 
 
