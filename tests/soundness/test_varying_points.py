@@ -14,7 +14,7 @@ from pinnpoint.transfer.media.surroundings import Surroundings
 X = sy.symbols("x y z")
 SHAPES = {1: "interval", 2: "square", 3: "cube"}
 CELLS = {1: (4, 40), 2: (4, 14), 3: (2, 4)}
-CASES = {"kappa": (4, 1, 1), "matrix": (0, 2, 1), "turning": (0, 1, 0), "drift": (3, 1, 0), "all": (2, 1, 0)}
+CASES = {"kappa": (4, 1, 1), "matrix": (0, 2, 1), "turning": (0, 1, 0), "drift": (3, 1, 0), "all": (2, 2, 0)}
 """How many in 1D, 2D, 3D."""
 
 
