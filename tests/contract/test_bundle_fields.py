@@ -348,8 +348,8 @@ class Compared:
         self.compare, self.kept = compare, {}
 
     def __call__(self, bundle, d, rows, case, proof):
-        refined = bundle.json["certificate.json"].get("refinement")
-        key = bundle.honest, json.dumps([rows, case, proof, refined])
+        beside = {key: value for key, value in bundle.json["certificate.json"].items() if key != "queries"}
+        key = bundle.honest, json.dumps([rows, case, proof, beside])
         if key not in self.kept:
             before = set(bundle.used)
             try:
