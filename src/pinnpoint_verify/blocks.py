@@ -122,4 +122,4 @@ def proved_block(query: Query, goal: Row, name: str) -> None:
     goal["scale"] = larger(float(goal["scale"]), float(up(2.0 * lost / float(size.m))))
     full[here], rest = pieces.closer(height)  # any Q will do
     query.w = query.z.source = replaced(stored, here, full, rest)
-    close(stored, query.w, mesh, name)
+    close(stored, query.w, mesh, f"{name!r}: not the density of its block")

@@ -301,6 +301,8 @@ def verify(path: Any, inputs: Any = None) -> list[str]:
     also = {"lift"} if own is ELASTIC and case["certificate"]["lift"] else also
     also = {"reduction"} & proof.keys() if proof["target"] == "discrete" else also
     need(proof.keys() == COMMON | own | also, "proof.json: a key is missing, or belongs to another target")
+    straight = proof["target"] == "continuous" and "bent" not in proof
+    need(not (straight and case.get("geometry")), "case.json: curves, and a proof for the straight mesh")
     need(isinstance(proof.get("lift"), dict | None), "proof.json: no account of what was lifted")
     need(own is not ELASTIC or proof["target"] == "continuous", "proof.json: a solid of the discrete target")
     fits = own is CONTINUOUS or own is ELASTIC or not case["certificate"]["lift"]

@@ -53,7 +53,7 @@ def proved_point(query: Query, goal: Row, row: Row, text: Any, parted: Array, ce
     goal["constant"], goal["error"] = value, error
     stored = query.w
     query.w = query.z.source = _density(stored, mesh, (x0, R, potential.peak), 1, potential.axis, potential.cut)
-    close(stored, query.w, mesh, name)
+    close(stored, query.w, mesh, f"mollifier of {name!r}: not that of the point")
     return True
 
 
@@ -65,16 +65,16 @@ def proved_ball(query: Query, goal: Row, name: str) -> None:
     size = {1: 2.0 * r, 2: pi * r * r, 3: pi * r * r * r * 4.0 / 3.0}[mesh.d]
     stored = query.w
     query.w = query.z.source = _density(stored, mesh, (x0, R, 1.0 / size), 0, None, 0.0)  # checking.md, step 8e
-    close(stored, query.w, mesh, name)
+    close(stored, query.w, mesh, f"mollifier of {name!r}: not that of the point")
 
 
-def close(stored: Density, made: Density, mesh: Mesh, name: str) -> None:
+def close(stored: Density, made: Density, mesh: Mesh, line: str) -> None:
     """The stored coefficients are no further off than they say."""
     own, told = made.on(0, mesh.C), stored.on(0, mesh.C)
     gap = own[0] - told[0]  # ‖Π(w − Q)‖ is at most the error that is stored, but for errors of both
     size = np.sqrt(np.maximum(np.einsum("njk,jklm,nlm->n", gap, means(mesh.d, 4).m, gap), 0.0))
     noise = 1e-10 * (np.abs(own[0]) + np.abs(told[0])).max(axis=(1, 2))
-    need(np.all(size <= 1.001 * (told[3] + own[3]) + noise), f"mollifier of {name!r}: not that of the point")
+    need(np.all(size <= 1.001 * (told[3] + own[3]) + noise), line)
 
 
 def _density(

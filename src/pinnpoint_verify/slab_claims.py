@@ -23,6 +23,7 @@ PLACED = {"point": {"at"}, "gaussian": {"at", "spread", "reach"}, "cells": {"gro
 DOMAINS = {1: "interval", 2: "polygon", 3: "polyhedron"}
 SMALL = 1e-130
 """What counts as nothing."""
+CASE = {"title", "units", "problem", "certificate", "queries"}
 PROVED = {"u is enclosed slab by slab: modes in time, equilibrated fluxes, a cut-off heat kernel"}
 KEPT = "lift: the prediction's value and residual, enclosed by Taylor models"
 """What a certificate says of a prediction that is kept as it is."""
@@ -36,6 +37,8 @@ def header(certificate: Row, case: Row, proof: Row, d: int) -> list[str]:
     )
     keys = certificate.keys() - {"notes", "id", "of"}
     need(keys == CERTIFICATE | {"queries"}, "certificate.json: a key is missing, or too many")
+    odd = sorted(case.keys() ^ CASE)
+    need(not odd, f"case.json: {odd[:1]} is missing, or not part of such a case")
     need(certificate["schema"] == "pinnpoint-certificate/1", "certificate.json: unknown schema")
     need(certificate["method"] == proof["method"] == "exact", "certificate: another method")
     need(case["certificate"] == {"method": "exact", "target": "continuous"}, "case.json: another method or target")

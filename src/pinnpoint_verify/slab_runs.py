@@ -28,8 +28,9 @@ class Bundled:
 
     def __init__(self, bundle: Bundle, case: Row, proof: Row, rows: list[Row]) -> None:
         self.bundle, self.proof, self.rows, self.said = bundle, proof, rows, case["problem"]
-        known = self.said.keys() - {"convection"} == PROBLEM and self.said["kind"] == "parabolic"
-        need(known, "case.json: no problem in time")
+        odd = sorted((self.said.keys() - {"convection"}) ^ PROBLEM)
+        need(not odd, f"case.json: problem.{''.join(odd[:1])} is missing, or not part of a problem in time")
+        need(self.said["kind"] == "parabolic", "case.json: no problem in time")
         need(type(proof["degree"]) is int and proof["scheme"] in ("cg1", "cg2"), "proof.json: an unknown scheme")
         need(self.said["scheme"] == proof["scheme"], "proof.json: another scheme than the case's")
         self.mesh = MovingMesh(bundle, proof["degree"])

@@ -290,6 +290,7 @@ def another_axis(f):
     f.case(each(component="x"))
 
 
+ROUND = {"boundary": {"circle": [0.5, 0.5], "radius": 1.0}}
 FORGED = [
     ("plane", no_radius, "without all of its numbers"),
     ("discrete", no_radius, "without all of its numbers"),
@@ -309,11 +310,11 @@ FORGED = [
     ("cubic", a_kernel, "sampled"),
     ("cubic", no_dual_source, "dual source"),
     ("cubic patch", a_source_of_a_patch, "dual source"),
-    ("mean", lambda f: f.array("dual/w0_beta", lambda a: 1.01 * a), "not the density of its cells"),
+    ("mean", lambda f: f.array("dual/w0_beta", lambda a: 1.01 * a), "not the density of its group"),
     ("mean", lambda f: f.goal(constant=0.1), "an average has no constant"),
     ("block", lambda f: f.array("dual/w0_beta", lambda a: 1.01 * a), "not the density of its block"),
-    ("block", lambda f: f.array("dual/w0_rest", lambda a: 0.5 * a), "bounds of its block are too small"),
     ("block", lambda f: f.goal(side=0.31), "another side"),
+    ("plane", lambda f: f.json("case.json", lambda d: d.update(geometry=ROUND)), "a proof for the straight mesh"),
     ("block", another_side, "is not that of the cells"),
     ("slope", lambda f: f.array("dual/w0_beta", lambda a: 1.05 * a), "mollifier of 'q0'"),
     ("slope", lambda f: f.goal(constant=0.1), "not 0.1"),

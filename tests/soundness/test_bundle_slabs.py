@@ -242,6 +242,13 @@ FORGED = {
         _said("lift", "formula", value="0.98*sin(1.02*x)*exp(-1.1*t) + 0.5*x**4"),
         "is claimed",
     ),
+    "curves that the proof has not": (
+        "small",
+        "case.json",
+        _said("geometry", value={"left": {"circle": [0.0], "radius": 1.0}}),
+        "geometry",
+    ),
+    "a key that no problem in time has": ("small", "case.json", _said("problem", "cubic", value=1.0), "cubic"),
     "nodes of another time": (
         "decay",
         "run0/nodes.npy",

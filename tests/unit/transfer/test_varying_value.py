@@ -11,7 +11,7 @@ import pytest
 from pinnpoint.transfer.energy.cells import State
 from pinnpoint.transfer.energy.geometry import Shapes
 from pinnpoint.transfer.media.medium import Action
-from pinnpoint.transfer.media.varying import Given, against_slopes, varied_weak
+from pinnpoint.transfer.media.varying import ROOM, Given, against_slopes, varied_weak
 
 V = np.array([[[0.1, 0.2], [0.7, 0.3], [0.3, 0.9]], [[0.0, 0.0], [0.01, 0.0], [0.3, 0.02]]])
 
@@ -60,9 +60,9 @@ def test_what_is_not_known_of_fluxes_moves_the_value_by_less_than_is_counted(deg
     along = np.sign(state.slopes.sum(axis=0))
     worst = replace(none, flux=np.broadcast_to(along * error, (6, 2, 2)))
     value, wrong, _ = varied_weak(shapes, worst, state, given, state, None, 1.0)
-    assert np.all(np.abs(value) <= off + wrong)
+    assert np.all(np.abs(value) <= off / ROOM + wrong)
     if degree == 1:
-        assert np.all(np.abs(value) >= 0.999999 * off)
+        assert np.all(np.abs(value) >= 0.999999 * off / ROOM)
     field = replace(given, field=worst.flux, field_error1=error)
     more, blur, unknown = against_slopes(shapes, field, state)
     assert np.all(np.abs(more) <= unknown + blur)

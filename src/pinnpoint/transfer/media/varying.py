@@ -20,6 +20,9 @@ from pinnpoint.transfer.energy.cells import COUNT, Remains, State, balance, left
 from pinnpoint.transfer.energy.geometry import Shapes
 from pinnpoint.transfer.media.medium import Action
 
+ROOM = 4.0
+"""How much more than our own error of A∇u_h counts, so that another enclosure of A proves the claim too."""
+
 
 @dataclass(frozen=True, eq=False)
 class Given:
@@ -102,7 +105,7 @@ def varied_weak(
     flux = np.abs(action.flux).max(axis=0).sum(axis=0)
     slack = 3.0 * (shapes.slack + gamma(COUNT))
     wrong = slack * (wide * z.top + flux * z.size) + z.blur * wide
-    off = (f.error1 + action.lower_error) * z.top + (action.flux_error * z.steepest(shapes)).sum(axis=0)
+    off = (f.error1 + action.lower_error) * z.top + ROOM * (action.flux_error * z.steepest(shapes)).sum(axis=0)
     for i in range(d):
         total = total - mean_product(action.flux[:, i], _along(z, i), d)
     total = sign * total  # varying.md, step 3a
