@@ -294,7 +294,7 @@ import pinnpoint as pp
 import pinnpoint.fem
 import pinnpoint.io
 from pinnpoint.solvers.direct import factorize
-from pinnpoint.base.memory import keep_memory
+from pinnpoint.base.workspace import keep_memory
 import time
 keep_memory()
 start = time.process_time(), time.perf_counter()

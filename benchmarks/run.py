@@ -207,7 +207,7 @@ main(["certify", {case!r}, "--out", {out!r}, "--quiet"])
 """
 ONCE = """
 from pinnpoint.cli.main import main
-from pinnpoint.base.memory import keep_memory
+from pinnpoint.base.workspace import keep_memory
 import pinnpoint as pp
 from pinnpoint.solvers.direct import factorize
 start = now()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -84,9 +85,37 @@ def drawing() -> str:
     return "\n".join([*lines, "```"])
 
 
+def proofs() -> str:
+    """Each proof page with the files whose lines name its steps, most first, and the checker's."""
+    lines = ["| page | computed in | checked in `pinnpoint_verify` |", "|---|---|---|"]
+    named = {package: labels(ROOT / "src" / package) for package in ("pinnpoint", "pinnpoint_verify")}
+    for page in sorted({page for counts in named.values() for page in counts}):
+        title = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        files = [most(named[package].get(page, Counter())) for package in named]
+        lines.append(f"| [{title}]({page}.md) | {files[0]} | {files[1]} |")
+    return "\n".join(lines)
+
+
+def labels(package: Path) -> dict[str, Counter[str]]:
+    """For each proof page: the files of a package, and how many lines of each name a step of it."""
+    counts: dict[str, Counter[str]] = {}
+    for path in sorted(package.rglob("*.py")):
+        for page in re.findall(r"# .*?\b(\w+)\.md, step \d", path.read_text(encoding="utf-8")):
+            counts.setdefault(page, Counter())[path.relative_to(package).as_posix()] += 1
+    return counts
+
+
+def most(files: Counter[str], shown: int = 5) -> str:
+    """The files with the most labels, and how many more there are."""
+    names = [f"`{name}`" for name, _ in sorted(files.items(), key=lambda item: (-item[1], item[0]))]
+    more = [f"{len(names) - shown} more"] if len(names) > shown else []
+    return ", ".join(names[:shown] + more)
+
+
 def made(text: str) -> str:
     """The page with its generated parts made again."""
-    for name, part in (("rooms", table()), ("shelves", shelves()), ("imports", drawing())):
+    parts = (("rooms", table()), ("shelves", shelves()), ("imports", drawing()), ("proofs", proofs()))
+    for name, part in parts:
         pattern = rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)"
         text, count = re.subn(pattern, lambda m, part=part: m[1] + part + m[2], text, flags=re.S)  # type: ignore[misc]
         if count != 1:

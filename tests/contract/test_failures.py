@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 import pinnpoint as pp
 from pinnpoint.base.errors import shortage
-from pinnpoint.base.machine import free_memory
+from pinnpoint.base.free_memory import free_memory
 from pinnpoint.cli.dispatch import joined
 from pinnpoint.cli.main import main
 from pinnpoint.distributed.team import options_of

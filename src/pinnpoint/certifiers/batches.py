@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Matrix, Vector
-from pinnpoint.base.memory import Workspace
 from pinnpoint.base.threads import on_all_cores, share
+from pinnpoint.base.workspace import Workspace
 from pinnpoint.certifiers.green import GreenVectors
 from pinnpoint.certifiers.ground import Ground, Observation
 from pinnpoint.rounding.balls import Ball, exact

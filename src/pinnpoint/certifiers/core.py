@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Matrix, Vector, is_symmetric, set_fields, vector
 from pinnpoint.base.errors import CertificationError, InputError
-from pinnpoint.base.memory import Workspace
+from pinnpoint.base.workspace import Workspace
 from pinnpoint.rounding.arithmetic import TINY, gamma, require_range, require_round_to_nearest, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.bounds import fingerprint

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.base.memory import Workspace, have_ready, release_memory
 from pinnpoint.base.threads import begin, on_all_cores
+from pinnpoint.base.workspace import Workspace, have_ready, release_memory
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.ground import Ground
 from pinnpoint.certifiers.proof import Proof, prove, prove_roughly, unproved, weight_only

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from pinnpoint.base.arrays import Matrix, Vector, number
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
-from pinnpoint.base.machine import free_memory
+from pinnpoint.base.free_memory import free_memory
 from pinnpoint.certificates.claims import Claim
 from pinnpoint.certifiers.core import Core
 from pinnpoint.rounding import stability as st

@@ -12,7 +12,7 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Limits, Vector, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.base.machine import free_memory
+from pinnpoint.base.free_memory import free_memory
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.aims import NONE, Aims
 from pinnpoint.certifiers.decided import DECIDED, TOLERANCE, first_aims, hopeless, open_aims, undecided

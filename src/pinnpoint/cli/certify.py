@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.base.errors import PinnpointError, shortage
-from pinnpoint.base.memory import keep_memory, return_memory
+from pinnpoint.base.workspace import keep_memory, return_memory
 from pinnpoint.cases.read import has_box, read_case
 from pinnpoint.cases.study import Result, build
 from pinnpoint.certificates.certificate import Certificate

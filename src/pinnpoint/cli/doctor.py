@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.base.errors import DependencyMissingError
-from pinnpoint.base.machine import free_memory
+from pinnpoint.base.free_memory import free_memory
 from pinnpoint.base.version import __version__
 from pinnpoint.rounding.matrices import compiled
 from pinnpoint.solvers.amg import Multigrid

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pinnpoint.base.arrays import Vector
-from pinnpoint.base.memory import have_ready
+from pinnpoint.base.workspace import have_ready
 from pinnpoint.certifiers.protocols import Certifier, Events, Step
 from pinnpoint.cli.progress import Stages
 from pinnpoint.mesh.mesh import Mesh

@@ -129,7 +129,7 @@ def _finer(term: str, where: str) -> str:
     if term == "boundary":
         return "A finer mesh along the boundary, where the given values are not met exactly"
     if term == "quadrature":
-        return f"A finer mesh {where}, or a higher quadrature order: the data is enclosed too coarsely"
+        return f"A finer mesh {where}: the data is enclosed too coarsely"
     return f"A finer mesh {where}"
 
 

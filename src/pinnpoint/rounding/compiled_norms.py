@@ -15,8 +15,8 @@ from numba.core import cgutils as _cgutils
 from numba.extending import intrinsic
 
 from pinnpoint.base.arrays import Matrix, Vector
-from pinnpoint.base.memory import Workspace
 from pinnpoint.base.threads import on_all_cores, share
+from pinnpoint.base.workspace import Workspace
 
 cgutils: Any = _cgutils
 WIDTH = 16

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.base.arrays import Vector
-from pinnpoint.base.memory import Workspace
+from pinnpoint.base.workspace import Workspace
 from pinnpoint.rounding.arithmetic import UNIT, gamma, two_sum, up
 from pinnpoint.rounding.slices import cut, scale
 

@@ -15,8 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.base.arrays import Matrix, Vector
-from pinnpoint.base.memory import Workspace
 from pinnpoint.base.threads import on_all_cores, share
+from pinnpoint.base.workspace import Workspace
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, norm_up, up
 from pinnpoint.rounding.balls import Ball
 

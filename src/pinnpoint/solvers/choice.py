@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pinnpoint.base.arrays import Matrix, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.base.machine import free_memory
+from pinnpoint.base.free_memory import free_memory
 from pinnpoint.solvers.forecast import CHOLESKY, QUICK, Fill, seconds
 from pinnpoint.solvers.graphs import dimension as graph_dimension
 from pinnpoint.solvers.protocol import Solver, is_accurate

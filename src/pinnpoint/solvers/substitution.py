@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from pinnpoint.base.arrays import Matrix, Vector
-from pinnpoint.base.memory import Workspace
+from pinnpoint.base.workspace import Workspace
 
 try:  # sparse products into a given array; public scipy always makes a new one
     from scipy.sparse._sparsetools import csc_matvec, csc_matvecs, csr_matvec, csr_matvecs

@@ -444,18 +444,18 @@ class Equilibrated(Route):
         if J.known:
             found = Enclosed(J.constant, 0.0, J.data, max(0.0, J.error - J.data))
         elif pair is not None:
-            low, high, share = self._product(i, state, primal, pair, dual_state)
-            if not math.isfinite(share):
-                low, high, share = 0.0, 0.0, math.inf
+            low, high, from_data = self._product(i, state, primal, pair, dual_state)
+            if not math.isfinite(from_data):
+                low, high, from_data = 0.0, 0.0, math.inf
             half = 0.5 * (high - low)  # continuous.md, step 3c
             center = pair.value + J.constant + J.sign * 0.5 * (low + high)  # continuous.md, step 3a
             size = abs(pair.value) + abs(J.constant) + abs(low) + abs(high)
             rounding = pair.rounding + 8.0 * UNIT * size + max(0.0, J.error - J.data) + 2.0 * J.scale * size
             rounding += PRODUCTS * half * (1.0 if self.model.medium is None else MODELS)
             dual = self.model.estimator.energy(pair.dual)
-            quadrature = share + pair.data + J.data
+            quadrature = from_data + pair.data + J.data  # continuous.md, step 8c
             found = Enclosed(
-                center, float(up(max(0.0, half - share))), float(up(quadrature)), float(up(rounding)), dual
+                center, float(up(max(0.0, half - from_data))), float(up(quadrature)), float(up(rounding)), dual
             )
         alone = J.known or self.model.medium is not None
         other = None if alone else pointwise(self.model, goal, state, primal)  # continuous.md, step 6d

@@ -11,7 +11,7 @@ import types
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.base.machine import free_memory
+from pinnpoint.base.free_memory import free_memory
 from pinnpoint.campaigns.growing import FAR, lock
 
 BARE = r"""

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from flint import fmpq
 
-from pinnpoint.base.memory import Workspace, release_memory
+from pinnpoint.base.workspace import Workspace, release_memory
 from pinnpoint.rounding import sliced_dots, slices
 from pinnpoint.rounding.arithmetic import UNIT
 from pinnpoint.rounding.matrices import EnclosedMatrix

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.base.arrays import Vector
-from pinnpoint.base.memory import Workspace
+from pinnpoint.base.workspace import Workspace
 from pinnpoint.certifiers.ground import Ground
 from pinnpoint.rounding.arithmetic import TINY, gamma, norm_up, up
 from pinnpoint.rounding.balls import Ball, exact

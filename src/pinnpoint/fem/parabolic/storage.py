@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.base.errors import InputError
-from pinnpoint.base.machine import free_memory
+from pinnpoint.base.free_memory import free_memory
 from pinnpoint.solvers.choice import GB, ROOM
 from pinnpoint.systems.evolution.grid import TimeGrid
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import CertificationError
-from pinnpoint.base.machine import free_memory
+from pinnpoint.base.free_memory import free_memory
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certifiers.protocols import Problem
 from pinnpoint.fem.data.coefficients import per_cell

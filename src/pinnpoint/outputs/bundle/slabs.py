@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.base.errors import InputError
-from pinnpoint.base.machine import free_memory
+from pinnpoint.base.free_memory import free_memory
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.json import identified
 from pinnpoint.fem.parabolic.asking import MovingQueries

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from pinnpoint.base.arrays import Index, Matrix, Vector, is_symmetric
 from pinnpoint.base.brief import brief
-from pinnpoint.base.machine import free_memory
+from pinnpoint.base.free_memory import free_memory
 from pinnpoint.solvers.choice import Task, predicted
 from pinnpoint.solvers.direct import factorize
 from pinnpoint.solvers.protocol import Solver

@@ -12,7 +12,7 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.base.machine import free_memory
+from pinnpoint.base.free_memory import free_memory
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.models.smooth import SmoothField, model_at
 from pinnpoint.rounding.arithmetic import up
