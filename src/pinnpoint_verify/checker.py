@@ -16,7 +16,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from scipy.sparse.csgraph import dijkstra
 
-from pinnpoint_verify.glued import Pairs, glue, names_of
+from pinnpoint_verify.glued import Pairs, glue, joined, names_of
 from pinnpoint_verify.reader import Array, Bundle, need, smaller
 
 # 1. Arithmetic in binary64, round to nearest, u = 2⁻⁵³: balls m ± r, and sums in twice the precision.
@@ -199,7 +199,7 @@ class Discrete:
         self.w, self.cells = np.zeros(0), np.zeros((0, 0), int)
         if "system/cubic" in bundle:
             self.w = bundle("system/cubic", None)
-            self.cells = bundle("mesh/cells", len(self.w), None, whole=N)
+            self.cells = joined(bundle, bundle("mesh/cells", len(self.w), None, whole=N))
             need(np.all(self.w >= 0.0), "cubic: a negative weight; only monotone reactions are checked")
     def residual(self, U: Array, rest: Array) -> tuple[Array, Array, Array]:
         """F(U + rest) on the free rows: hi, low, err; ∫_K λu³φ_i = w_K h₃(u_0, …, u_m, u_i), and then no rest."""
@@ -560,7 +560,7 @@ class Query:
         if p.mesh.reaction is not None:
             terms, off = p.mesh.reaction.against(self.phi, p, g, terms, off)
         elif self.phi is not None:  # Φ = quadratic + h + ε, and u_h³ is quadratic up to (u_h − mean)³
-            u, (f, high, e1, _) = p.nodal[p.mesh.cells[g.part]], self.phi.on(g.part.start, g.part.stop)
+            u, (f, high, e1, _) = p.nodal[p.mesh.nodes_of(p.mesh.cells[g.part])], self.phi.on(g.part.start, g.part.stop)
             cube = g.cubic * mix("na,nb,nc,njk,abcjk->n", u, u, u, f, means(d, 5))
             terms = terms - cube - g.c * mix("njk,jklm,nlm->n", f, M, p.b)
             off = off + g.cubic * (up(np.ptp(u, axis=1) ** 3) * high + top_p**3 * e1) + g.c * top_p * e1

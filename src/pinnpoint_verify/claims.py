@@ -101,6 +101,7 @@ def continuous(
             lift, flux = np.zeros(mesh.size), goal["kind"] == "flux"
             part = bundle(f"dual/facets{i}", None, whole=len(mesh.facets)) if flux else np.zeros(0, dtype=int)
             flux = flux and not is_robin(p, part)  # through a Robin group it is ∫ g − αu
+            need(not (flux and bent), f"{row['name']!r}: no theorem for fluxes of such problems")
             if flux:
                 others = np.setdiff1d(np.nonzero(mesh.kind == DIRICHLET)[0], part)
                 apart = not np.isin(mesh.facets[part], mesh.facets[others]).any()
@@ -124,9 +125,9 @@ def continuous(
             loose += [repr(row["name"])] if dense and i not in samples.proved else []
     whole = [i for i, goal in enumerate(goals) if goal["kind"] in WHOLE]
     plain = not whole and not bent
-    need(plain or mesh.exchange is None, "robin: beside a bound everywhere, or another kind of equation")
+    need(not whole or mesh.exchange is None, "robin: beside a bound everywhere")
     other = any(goal["compared"] for goal in goals) or proof["raised"] is not None  # robin.md, step 7d
-    need(mesh.pairs is None or (plain and not other), "mesh/pair: no theorem for such queries or equations")
+    need(mesh.pairs is None or not (whole or other), "mesh/pair: no theorem for such queries or equations")
     lengths, worst, given = Lengths(p), Worst(p), np.zeros(mesh.size) if proof["lift"] is not None else d.U
     for g in mesh.parts():
         p.measure(g)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint_verify.checker import DIRICHLET, NEUMANN, PI, Side, total, up
+from pinnpoint_verify.checker import DIRICHLET, NEUMANN, PI, Mesh, Side, total, up
 from pinnpoint_verify.reader import Array, larger, need, smaller
 
 
@@ -19,9 +19,9 @@ class Norms:
         gradient = float(up(1.0 / math.sqrt(mesh.kappa.min())))
         least = float(mesh.c.min())
         second = smaller(mesh.friedrichs, float(up(1.0 / math.sqrt(least))) if least > 0.0 else math.inf)
-        self.vanishing = bool(np.all(mesh.kind != NEUMANN))
+        self.vanishing = bool(np.all(mesh.kind != NEUMANN)) and mesh.pairs is None
         if mesh.d == 1:
-            need(np.count_nonzero(mesh.kind) == 2, "remainder: not one interval")
+            need(mesh.pairs is not None or np.count_nonzero(mesh.kind) == 2, "remainder: not one interval")
             h, fixed = up(np.ptp(mesh.points[mesh.cells][:, :, 0], axis=1)), np.count_nonzero(mesh.kind == DIRICHLET)
             self.top = float(up(math.sqrt(total(up(h / mesh.kappa)) / (4.0 if fixed == 2 else 1.0))))
             self.top = self.top if fixed else float(up(mesh.reach + mesh.step).max())
@@ -30,14 +30,13 @@ class Norms:
         elif self.vanishing:
             fourth = math.sqrt(0.5) * second * gradient if mesh.d == 2 else math.sqrt(second * gradient**3 / 27.0**0.5)
         else:  # a box, by the faces across each axis that are fixed
-            P, kind = mesh.points[mesh.facets[mesh.kind > 0]], mesh.kind[mesh.kind > 0]
-            on = [[np.all(P[:, :, i] == e, axis=1) for e in (X.min(), X.max())] for i, X in enumerate(mesh.points.T)]
+            on, kind = faces(mesh)
             need(np.all(np.any(on, axis=(0, 1))), "remainder: no box, and not all of the boundary is fixed")
-            faces = np.array([sum(np.all(kind[face] == DIRICHLET) for face in two) for two in on])
+            count = np.array([sum(np.all(kind[face] == DIRICHLET) for face in two) for two in on])
             widths = np.ptp(mesh.points, axis=0)
-            mu = float(mesh.kappa.min() * PI**2 * np.sum(faces**2 / (2.0 * widths) ** 2) + mesh.c.min())
-            second = float(up(1.0 / math.sqrt(mu)))
-            lines = np.where(faces == 0, 1.0 / widths, 0.0) * second + np.where(faces == 2, 1.0, 2.0) * gradient
+            mu = float(mesh.kappa.min() * PI**2 * np.sum(count**2 / (2.0 * widths) ** 2) + mesh.c.min())
+            second = float(up(1.0 / math.sqrt(mu))) if mu > 0.0 else _by_paths(p)
+            lines = np.where(count == 0, 1.0 / widths, 0.0) * second + np.where(count == 2, 1.0, 2.0) * gradient
             fourth = math.sqrt(second ** (4 - mesh.d) * float(np.prod(lines)))
         self.second, self.gradient, self.fourth = second, gradient, float(up(math.sqrt(fourth)))
 
@@ -63,3 +62,18 @@ class Norms:
             for e in (1.0, -1.0)
         ]
         return float(up(smaller(both, lam * A * own[0]))), float(up(smaller(both, lam * A * own[1])))
+
+
+def faces(mesh: Mesh) -> tuple[Any, Array]:
+    """Which facets of the boundary, cut open along periodic pairs, lie on both faces of the box across each axis; kinds."""
+    P, kind = mesh.points[mesh.facets[mesh.kind > 0]], mesh.kind[mesh.kind > 0]
+    if mesh.pairs is not None:  # indefinite.md, step 11c
+        P = np.concatenate([P, mesh.points[mesh.pairs.seams]])
+        kind = np.concatenate([kind, np.full(len(P) - len(kind), NEUMANN)])
+    return [[np.all(P[:, :, i] == e, axis=1) for e in (X.min(), X.max())] for i, X in enumerate(mesh.points.T)], kind
+
+
+def _by_paths(p: Side) -> float:
+    """C of ‖v‖₂ ≤ C‖v‖_a by the paths of cells, which may end at Robin facets."""
+    mesh = p.mesh  # checking.md, step 12f
+    return float(up(math.sqrt(total(up(mesh.top * mesh.reach**2)) + float(mesh.convex.max()) ** 2)))

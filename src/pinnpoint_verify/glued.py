@@ -66,6 +66,15 @@ def is_glued(bundle: Bundle) -> bool:
     return "mesh/pair0" in bundle
 
 
+def joined(bundle: Bundle, simplices: Array, keys: Array | None = None) -> Array:
+    """Nodes of simplices, of periodic pairs what stands for them; `keys` are those of edges with nodes of their own."""
+    if not is_glued(bundle):
+        return simplices
+    nodes = bundle("mesh/nodes", None, None)
+    cells = bundle("mesh/cells", None, None, whole=len(nodes))
+    return np.asarray(Pairs(bundle, nodes, cells, keys).same[simplices])
+
+
 def glue(grid: Any, pairs: Pairs) -> None:
     """Join cells across the pairs; second facets are no facets of their own (robin.md, step 7b).
 

@@ -71,7 +71,7 @@ def data_bounds(
     bend: Any = None
     if bent:
         assert p is not None
-        u, factor = p.nodal[p.mesh.cells[cells]], p.mesh.cubic[cells]
+        u, factor = p.nodal[p.mesh.nodes_of(p.mesh.cells[cells])], p.mesh.cubic[cells]
 
         def bend(at: Array, L: Array) -> Ball:
             v = mix("nj,nqj->nq", u[at], L)

@@ -30,11 +30,12 @@ from pinnpoint_verify.checker import (
     total,
     up,
 )
-from pinnpoint_verify.cubics import Norms
+from pinnpoint_verify.cubics import Norms, faces
 from pinnpoint_verify.derivatives import derivative, on_the_line, readable
 from pinnpoint_verify.discs import Composed, Ranges
 from pinnpoint_verify.enclosures import largest
 from pinnpoint_verify.formulas import formula
+from pinnpoint_verify.glued import joined
 from pinnpoint_verify.own import data_bounds, kept_below, replaced
 from pinnpoint_verify.reader import Array, Bundle, larger, need
 from pinnpoint_verify.rows import is_number
@@ -51,7 +52,7 @@ class Reaction:
         need(isinstance(said, dict) and said.keys() == {"g", "range", "bend"}, "reaction: not g, a range and a bound")
         self.mesh, self.text = mesh, readable(said["g"])
         self._of_the_case(case["problem"])
-        plain = mesh.medium is None and mesh.exchange is None and mesh.pairs is None and proof["lift"] is None
+        plain = mesh.medium is None and proof["lift"] is None
         need(plain and not np.any(mesh.cubic) and np.all(mesh.c >= 0.0), "reaction: beside another kind of equation")
         self.first = derivative(self.text)
         self.second = derivative(self.first)  # checking.md, step 12a
@@ -201,7 +202,7 @@ class Reaction:
     def _spread(self, side: float, start: float, load: float) -> float:
         """Talenti: start + sR²/(2d min κ) where all of the boundary is fixed."""
         mesh = self.mesh
-        if np.any(mesh.kind > DIRICHLET):
+        if np.any(mesh.kind > DIRICHLET) or mesh.pairs is not None:
             return math.inf
         size = total(mesh.top) / PI_LOW
         square = size if mesh.d == 2 else (0.75 * size) ** (2.0 / 3.0)
@@ -211,9 +212,8 @@ class Reaction:
     def _pushed(self, side: float, start: float, load: float, end: float) -> bool:
         """Whether u stays below `end` in a box of one κ with fluxes that are numbers (indefinite.md, step 8b)."""
         mesh = self.mesh
-        kappa, P, kind = float(mesh.kappa.min()), mesh.points[mesh.facets[mesh.kind > 0]], mesh.kind[mesh.kind > 0]
-        on = [[np.all(P[:, :, i] == e, axis=1) for e in (X.min(), X.max())] for i, X in enumerate(mesh.points.T)]
-        one = np.all(mesh.kappa == kappa) and np.all(np.any(on, axis=(0, 1)))
+        kappa, (on, kind) = float(mesh.kappa.min()), faces(mesh)
+        one = np.all(mesh.kappa == kappa) and np.all(np.any(on, axis=(0, 1))) and _along_axes(mesh)
         if not one or not all(is_number(g) for _, g in self.sides):
             return False
         widths, G = np.ptp(mesh.points, axis=0) * (1.0 + 1e-12), np.zeros(mesh.d)
@@ -253,6 +253,14 @@ class Left:
         return both, both
 
 
+def _along_axes(mesh: Mesh) -> bool:
+    """Whether facets of periodic pairs differ in one coordinate alone, so that sums of functions of one are periodic."""
+    if mesh.pairs is None:
+        return True
+    apart = mesh.points[mesh.pairs.second] != mesh.points[mesh.pairs.first]
+    return bool(np.all(apart.any(axis=1).sum(axis=1) == 1))  # indefinite.md, step 11c
+
+
 def _ends(source: Any, mesh: Mesh) -> tuple[float, float]:
     """Lower and upper bound of a source on the mesh."""
     if not isinstance(source, str):
@@ -282,9 +290,10 @@ def complete_cells(bundle: Bundle, count: int, size: int) -> Array:
     cells = bundle("mesh/cells", None, None, whole=size)
     n = cells.shape[1]
     if count == n:
-        return cells
+        return joined(bundle, cells)
     pairs = [np.sort(cells[:, [j, k]], axis=1) for j, k in combinations(range(n), 2)]
     points = int(cells.max()) + 1
     keys = [pair[:, 0] * points + pair[:, 1] for pair in pairs]
     known = np.unique(np.concatenate(keys))
-    return np.concatenate([cells, points + np.stack([np.searchsorted(known, k) for k in keys], axis=1)], axis=1)
+    full = np.concatenate([cells, points + np.stack([np.searchsorted(known, k) for k in keys], axis=1)], axis=1)
+    return joined(bundle, full, known)

@@ -469,7 +469,7 @@ class Samples:
             return self._grouped(p, g)
         if self.source is None:
             return
-        u = p.nodal[self.mesh.cells[g.part]]
+        u = p.nodal[self.mesh.nodes_of(self.mesh.cells[g.part])]
 
         def f(X: Array, bary: Array, at: Array) -> Array:
             at = some[at]
@@ -721,7 +721,7 @@ class Samples:
         """The stored w − (c + 3λu_h²)Φ − 3λu_h² z_h against the stored w, Φ and states."""
         need(query.phi is not None, f"{name!r}: no kernel is stored")
         mesh, z, low, high = self.mesh, query.z, g.part.start, g.part.stop
-        u, v = (side.nodal[mesh.cells[g.part]] for side in (query.p, z))
+        u, v = (side.nodal[mesh.nodes_of(mesh.cells[g.part])] for side in (query.p, z))
         w, f = query.w.on(low, high), query.phi.on(low, high)  # type: ignore[union-attr]
         slope = 3.0 * g.cubic * np.abs(u).max(axis=1) ** 2
         loose = w[1] + w[3] + (g.c + slope) * (f[1] + f[3]) + 1e-12 * (slope * np.abs(v).max(axis=1))

@@ -17,6 +17,7 @@ from pinnpoint.fem.data.coefficients import per_cell
 from pinnpoint.fem.lifts.lifted import Lifted
 from pinnpoint.fem.problem import FiniteElements
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
+from pinnpoint.fem.semilinear import Semilinear
 from pinnpoint.mesh.gluing import Gluing
 from pinnpoint.mesh.quadrature import rule
 from pinnpoint.outputs.bundle.files import Writer
@@ -90,6 +91,7 @@ def system(out: Writer, problem: Any, queries: Queries) -> dict[str, Any]:
 def _paired(out: Writer, problem: Any) -> None:
     """Facets of periodic pairs, vertex by vertex."""
     own = problem.base if isinstance(problem, Lifted) else problem
+    own = own.linear if isinstance(own, Semilinear) else own
     if isinstance(own, ReactionDiffusion) and own.loops is not None:
         for k, (one, two) in enumerate(own.loops.pairs.items()):
             pair = Gluing.of(own.mesh, {one: two})

@@ -328,8 +328,8 @@ def obstacle(certificate: Certificate, system: Any) -> str:
     if certificate.target == "continuous" and isinstance(witness, Nonlinear) and not checked(witness.route):
         return (
             "problem: bundles of reactions are for numbers κ and c ≥ 0 on cells and g′ ≥ 0, for boxes or Dirichlet "
-            "data all around without Robin groups, periodic pairs and lifts, and of other reactions than cubic ones "
-            "for fluxes that are numbers, or a g″ that is bounded on the real line"
+            "data all around without lifts, and of other reactions than cubic ones for fluxes and Robin values that "
+            "are numbers, or a g″ that is bounded on the real line"
         )
     if _of_solid(witness) and (why := _solid_obstacle(certificate)):
         return why
@@ -358,7 +358,7 @@ def _solid_obstacle(certificate: Certificate) -> str:
 def checked(route: Any) -> bool:
     """Whether the checker knows the norms and the range that a nonlinear transfer uses."""
     norms, model, term = route.norms, route.model, route.term
-    if model.exchange is not None or model.gluing is not None or isinstance(term, LiftedTerm):
+    if isinstance(term, LiftedTerm):
         return False
     known = bool(
         model.medium is None and norms.fall == 0.0 and (norms.vanishing or model.d == 1 or faces_of(model) is not None)

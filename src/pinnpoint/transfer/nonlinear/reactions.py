@@ -325,7 +325,8 @@ class ReactionTerm:
     def _pushed(self, model: Continuum, norms: Norms, side: float, start: float, load: float, ways: Any) -> float:
         """The same in a box with fluxes, where κ is one number: quadratics of one coordinate carry them."""
         faces, kappa = faces_of(model), float(model.kappa.min())
-        if faces is None or model.medium is not None or not np.all(model.kappa == kappa) or norms.fall > 0.0:
+        plain = model.medium is None and np.all(model.kappa == kappa) and norms.fall == 0.0
+        if faces is None or not plain or not along_axes(model):
             return math.inf
         first, lift = ways
         widths = model.points.max(axis=0) - model.points.min(axis=0)
@@ -338,6 +339,14 @@ class ReactionTerm:
             own = F * up(widths[j] ** 2) / (2.0 * kappa) + G[j] * up(widths[j]) / kappa
             found.append(start + own + float(raised[rest].sum()))  # indefinite.md, step 8b
         return float(up(min(found), 32))
+
+
+def along_axes(model: Continuum) -> bool:
+    """Whether facets of periodic pairs differ in one coordinate alone, so that sums of functions of one are periodic."""
+    if model.gluing is None:
+        return True
+    apart = model.points[model.gluing.second] != model.points[model.gluing.first]
+    return bool(np.all(apart.any(axis=1).sum(axis=1) == 1))  # indefinite.md, step 11c
 
 
 def held_all_around(model: Continuum) -> bool:
