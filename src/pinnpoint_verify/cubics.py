@@ -65,7 +65,7 @@ class Norms:
 
 
 def faces(mesh: Mesh) -> tuple[Any, Array]:
-    """Which facets of the boundary, cut open along periodic pairs, lie on both faces of the box across each axis; kinds."""
+    """Which facets of the boundary, cut open along pairs, lie on both faces of the box across each axis; kinds."""
     P, kind = mesh.points[mesh.facets[mesh.kind > 0]], mesh.kind[mesh.kind > 0]
     if mesh.pairs is not None:  # indefinite.md, step 11c
         P = np.concatenate([P, mesh.points[mesh.pairs.seams]])

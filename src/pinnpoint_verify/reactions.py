@@ -254,7 +254,7 @@ class Left:
 
 
 def _along_axes(mesh: Mesh) -> bool:
-    """Whether facets of periodic pairs differ in one coordinate alone, so that sums of functions of one are periodic."""
+    """Whether vertices of periodic pairs differ in one coordinate alone: then sums of functions of one are periodic."""
     if mesh.pairs is None:
         return True
     apart = mesh.points[mesh.pairs.second] != mesh.points[mesh.pairs.first]

@@ -342,7 +342,7 @@ class ReactionTerm:
 
 
 def along_axes(model: Continuum) -> bool:
-    """Whether facets of periodic pairs differ in one coordinate alone, so that sums of functions of one are periodic."""
+    """Whether vertices of periodic pairs differ in one coordinate alone: then sums of functions of one are periodic."""
     if model.gluing is None:
         return True
     apart = model.points[model.gluing.second] != model.points[model.gluing.first]
