@@ -1,6 +1,7 @@
 """Do intervals in time hold the PDE's own solution? Random problems, grids, states and points.
 
-    python studies/slabs.py [--cases 200] [--dimension 1] [--quick] [--seed 0] [--store]
+    python studies/slabs.py [--cases 200] [--dimension 1] [--quick] [--fine] [--seed 0] [--first 0] [--out FILE]
+                           [--store]
 
 Truth from outside, in 200-bit arithmetic, for five families of problems:
 
@@ -13,8 +14,10 @@ Truth from outside, in 200-bit arithmetic, for five families of problems:
 - `drift`: as `data`, with a constant drift.
 
 Linear and quadratic elements, all gradings, damped steps, and states that solve the scheme, solve it badly, or solve
-nothing. `share` is |centre − truth| over the radius; an interval counts as narrow where its radius is below a tenth of
-the solution's size.
+nothing. With `--fine` quadratic elements with more cells and steps, nearly always states that solve the scheme, and
+beside points averages over the domain at a time or over times, and over squares. `share` is |centre − truth| over the
+radius; an interval counts as narrow where its radius is below a tenth of the solution's size, and as sharp where it is
+below a hundredth of the value itself. `--out` keeps every case as it is done, one line each, and goes on from there.
 """
 
 from __future__ import annotations
@@ -34,6 +37,8 @@ import pinnpoint as pp
 
 STATES = ("solved", "solved", "noisy", "zero")
 CELLS = {1: (4, 14), 2: (2, 5), 3: (2, 2)}
+FINE = {1: (12, 24), 2: (5, 9), 3: (2, 3)}
+ASKED = ("point", "point", "mean", "times", "block")
 FAMILIES = ("data", "flux", "jump", "rough", "drift")
 SIDES = (("left", "right"), ("bottom", "top"), ("front", "back"))
 KINDS = {1: "interval", 2: "square", 3: "cube"}
@@ -62,6 +67,19 @@ class Factor:
     def text(self, name: str) -> str:
         """As a formula."""
         return f"sin({self.unit}*({self.k}*({name} - {self.middle}) + ({self.p})))"
+
+    def phase(self, x: Any) -> Any:
+        """What stands in the sine."""
+        import flint
+
+        unit = flint.arb.pi() if self.pi else flint.arb(1)
+        return unit * (ball(self.k) * (x - ball(self.middle)) + ball(self.p))
+
+    def mean(self, low: Any, high: Any) -> Any:
+        """Its mean from one place to another."""
+        if not self.k:
+            return self.phase(low).sin()
+        return (self.phase(low).cos() - self.phase(high).cos()) / (self.phase(high) - self.phase(low))
 
 
 @dataclass(frozen=True)
@@ -109,15 +127,27 @@ class Term:
         rate = f"({self.w}*cos({self.w}*t + ({self.q})) + (({self.g}) + {kappa}*({square}) + {c})*sin({self.w}*t + "
         return f"{scale}*{self.space}*{rate}({self.q})))*{self.grow}"
 
-    def __call__(self, x: Any, t: float) -> Any:
-        """The value as a 200-bit ball."""
-        import flint
-
-        here = ball(self.a) * (ball(self.w) * ball(t) + ball(self.q)).sin() * (ball(self.g) * ball(t)).exp()
+    def __call__(self, x: Any, t: Any) -> Any:
+        """The value as a 200-bit ball; its mean where x is a pair of corners, or t a pair of times."""
+        here = ball(self.a) * (self._during(*t) if isinstance(t, tuple) else self._moment(ball(t)))
+        if isinstance(x, tuple):
+            for f, low, high in zip(self.axes, *x, strict=True):
+                here *= f.mean(ball(low), ball(high))
+            return here
         for f, v in zip(self.axes, x, strict=True):
-            unit = flint.arb.pi() if f.pi else flint.arb(1)
-            here *= (unit * (ball(f.k) * (ball(v) - ball(f.middle)) + ball(f.p))).sin()
+            here *= f.phase(ball(v)).sin()
         return here
+
+    def _moment(self, t: Any) -> Any:
+        return (ball(self.w) * t + ball(self.q)).sin() * (ball(self.g) * t).exp()
+
+    def _during(self, start: float, end: float) -> Any:
+        w, q, g = ball(self.w), ball(self.q), ball(self.g)
+
+        def sum_until(t: Any) -> Any:
+            return (g * t).exp() * (g * (w * t + q).sin() - w * (w * t + q).cos()) / (g * g + w * w)
+
+        return (sum_until(ball(end)) - sum_until(ball(start))) / (ball(end) - ball(start))
 
 
 def ball(v: Any) -> Any:
@@ -138,7 +168,7 @@ class Drawn:
     """A problem's data, and its solution."""
 
     given: dict[str, Any]
-    truth: Callable[[Any, float], Any]
+    truth: Callable[[Any, Any], Any]
     end: tuple[float, float] = (0.05, 0.4)
     even: bool = False
 
@@ -211,9 +241,10 @@ def _flux(rng: Any, d: int, mesh: Any) -> Drawn:
     given = {"source": source, "initial": at_start(u), "diffusion": float(kappa), "reaction": float(c)}
     given |= {"dirichlet": dirichlet, "neumann": neumann}
 
-    def truth(x: Any, t: float) -> Any:
+    def truth(x: Any, t: Any) -> Any:
         found = sum(term(x, t) for term in terms)
-        return found + sum(ball(a) * ball(v) for a, v in zip(tilt, x, strict=True))
+        middle = [(ball(a) + ball(b)) / 2 for a, b in zip(*x, strict=True)] if isinstance(x, tuple) else map(ball, x)
+        return found + sum(ball(a) * v for a, v in zip(tilt, middle, strict=True))
 
     return Drawn(given, truth)
 
@@ -264,20 +295,21 @@ def _rough(rng: Any, d: int, mesh: Any) -> Drawn:
 MAKERS = {"data": _data, "flux": _flux, "jump": _jump, "rough": _rough, "drift": _drift}
 
 
-def case(rng: Any, d: int, family: str = "data") -> dict[str, Any]:
+def case(rng: Any, d: int, family: str = "data", fine: bool = False) -> dict[str, Any]:
     """One random problem: its interval against the truth."""
-    n = int(rng.integers(*CELLS[d], endpoint=True))
+    n = int(rng.integers(*(FINE if fine else CELLS)[d], endpoint=True))
     n += n % 2 if family == "jump" else 0
     mesh = pp.io.generate(KINDS[d], n)
     drawn = MAKERS[family](rng, d, mesh)
     given = {"mesh": mesh, **drawn.given}
     degree = int(rng.choice([1, 2])) if d < 3 else 1
+    degree = 2 if fine else degree
     end = float(f"{rng.uniform(*drawn.end):.3f}")
     problem = pp.fem.Parabolic(
         given.pop("mesh"),
         **given,
         end=end,
-        steps=int(rng.integers(2, 6)),
+        steps=int(rng.integers(*((n, n + 4) if fine else (2, 6)))),
         grade=str(rng.choice(["end", "both", "none"])),
         damped=int(rng.choice([0, 0, 2])),
         degree=degree,
@@ -285,25 +317,44 @@ def case(rng: Any, d: int, family: str = "data") -> dict[str, Any]:
     )
     x = rng.uniform(0.15, 0.85, size=d)
     when = end if rng.integers(3) else float(f"{rng.uniform(0.3, 1.0) * end:.4f}")
-    route = problem.transfer(problem.points([x], time=when))
+    asked = str(rng.choice(ASKED)) if fine and family not in ("jump", "rough") else "point"
+    route, place, time = _asked(problem, asked, x, when)
     kind = str(rng.choice(STATES))
+    kind = "solved" if fine and rng.integers(8) else kind
     levels = route.states().copy()
     free = slice(None) if route.stepper.free is None else route.stepper.free
     if kind != "solved":
         levels[:, free] = 0.0 if kind == "zero" else levels[:, free] + 0.1 * rng.normal(size=levels[:, free].shape)
     bound = replace(route, states=lambda: levels).bound(_context(route))
     radius = float(sum(v[0] for v in bound.terms.values()))
-    truth = drawn.truth(x, when)
+    truth = drawn.truth(place, time)
     gap = abs(truth - float(bound.center[0]))  # type: ignore[index]
     return {
         "family": family,
         "kind": kind,
         "degree": degree,
+        "asked": asked,
         "holds": bool(gap <= radius),
         "share": float(gap) / radius,
         "narrow": radius < 0.1 * max(abs(float(truth)), 0.1),
+        "sharp": radius < 0.01 * abs(float(truth)),
         "proved": bound.proved,
     }
+
+
+def _asked(problem: Any, asked: str, x: Any, when: float) -> tuple[Any, Any, Any]:
+    """A query's route, and the place and the time for the truth."""
+    whole = tuple((v,) * len(x) for v in (0.0, 1.0))
+    if asked == "point":
+        return problem.transfer(problem.points([x], time=when)), x, when
+    if asked == "mean":
+        return problem.transfer(problem.mean(time=when)), whole, when
+    if asked == "times":
+        return problem.transfer(problem.mean(since=0.5 * when, time=when)), whole, (0.5 * when, when)
+    half = 0.125
+    x = np.round(x * 64) / 64  # so that corners are floats
+    block = problem.cells([x], side=2.0 * half, time=when)
+    return problem.transfer(block), (tuple(x - half), tuple(x + half)), when
 
 
 def _context(route: Any) -> Any:
@@ -312,18 +363,36 @@ def _context(route: Any) -> Any:
     return TransferContext(route.functionals.names, None, lambda _: np.inf, False, None)
 
 
-def campaign(cases: int, d: int, seed: int = 0, families: tuple[str, ...] = FAMILIES) -> dict[str, Any]:
+def campaign(
+    cases: int,
+    d: int,
+    seed: int = 0,
+    families: tuple[str, ...] = FAMILIES,
+    *,
+    fine: bool = False,
+    first: int = 0,
+    out: Path | None = None,
+) -> dict[str, Any]:
     """Counts over random cases, the families in turn."""
-    rows = [case(np.random.default_rng([seed, d, i]), d, families[i % len(families)]) for i in range(cases)]
+    rows = [json.loads(line) for line in out.read_text().splitlines()] if out is not None and out.exists() else []
+    for i in range(first + len(rows), first + cases):
+        begin = time.process_time()
+        row = case(np.random.default_rng([seed, d, i]), d, families[i % len(families)], fine)
+        rows.append(row | {"seconds": round(time.process_time() - begin, 2)})
+        if out is not None:
+            with out.open("a") as file:
+                file.write(json.dumps(rows[-1]) + "\n")
     found = {
         "cases": len(rows),
         "misses": sum(not r["holds"] for r in rows),
         "narrow": sum(r["narrow"] for r in rows),
+        "sharp": sum(r["sharp"] for r in rows),
         "largest share": max(r["share"] for r in rows),
         "unproved": sum(not r["proved"] for r in rows),
     }
-    for word in ("family", "kind", "degree"):
+    for word in ("family", "kind", "degree", "asked"):
         found[word] = {str(k): sum(r[word] == k for r in rows) for k in sorted({r[word] for r in rows})}
+    found["seconds"] = round(sum(r["seconds"] for r in rows))
     return found
 
 
@@ -333,16 +402,19 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=200)
     parser.add_argument("--dimension", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--fine", action="store_true", help="quadratic elements, more cells and steps, averages too")
+    parser.add_argument("--out", type=Path, default=None, help="one line for each case, as it is done")
     parser.add_argument("--store", action="store_true", help="add the counts to studies/results/slabs.json")
     given = parser.parse_args()
-    begin = time.process_time()
-    found = campaign(8 if given.quick else given.cases, given.dimension, given.seed)
-    found["seconds"] = round(time.process_time() - begin)
-    print(f"{given.dimension}D, seed {given.seed}: {found}")
+    cases = 8 if given.quick else given.cases
+    found = campaign(cases, given.dimension, given.seed, fine=given.fine, first=given.first, out=given.out)
+    name = f"{given.dimension}D, seed {given.seed}{', fine' if given.fine else ''}"
+    print(f"{name}: {found}")
     if given.store:
         stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-        stored[f"{given.dimension}D, seed {given.seed}"] = found
+        stored[name] = found
         RESULTS.write_text(json.dumps(stored, indent=1) + "\n")
 
 

@@ -284,11 +284,11 @@ class Sweep:
             most, least, one = phi[1:] * (1.0 + slack), phi[:-1] * (1.0 - slack), (1.0 - theta) * (1.0 - 4.0 * UNIT)
             if not least.min() > 1e-150:
                 continue
-            P = total(up(most**2 * self.primal)) + 2.0 * (phi[0] * (1.0 + slack)) ** 2 * squares[0]
-            Q = total(up(tally.dual / least**2)) + 2.0 * squares[1]
-            radius = 0.5 * (math.sqrt(P * Q) + total(tally.cross) + slip) / one
+            P = total(up(most**2 * self.primal)) / one + 2.0 * (phi[0] * (1.0 + slack)) ** 2 * squares[0]
+            Q = total(up(tally.dual / least**2)) / one + 2.0 * squares[1]
+            radius = 0.5 * (math.sqrt(P * Q) + (total(tally.cross) + slip) / one)
             rp, rd = total(up(most * loose_p)), total(up(loose_d / least))
-            radius += rp * math.sqrt(0.5 * Q / one) + rd * math.sqrt(0.5 * P / one) + rp * rd
+            radius += rp * math.sqrt(0.5 * Q) + rd * math.sqrt(0.5 * P) + rp * rd
             radius = float(up(radius * (1.0 + 1e-12) + 1e-15 * abs(shift)))
             if best is None or radius < best[1]:
                 best = 0.5 * shift / (1.0 - theta), radius

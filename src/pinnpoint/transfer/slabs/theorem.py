@@ -6,8 +6,8 @@ With e = u − u_h, ε = z − z_h, D_p and D_d fields that represent the residu
     | ∫⟨R, ε⟩ + (e(0), ε(0)) − C/2 | ≤ ½ (√(P′Q′) + X) + r_p √(Q′/2) + r_d √(P′/2) + r_p r_d,
 
 P′ = P + 2‖e(0)‖², Q′ = Q + 2‖ε(T)‖². With λ ≤ the smallest eigenvalue of A, 0 ≤ θ < 1 and φ = e^{−θλ(T−t)} the same
-holds for φe and ε/φ with P and Q weighted, divided by 1 − θ. Where the norm that D_p and D_d are measured in is only
-proved to be at most `growth` times that of A's symmetric part, all is multiplied by its square.
+holds for φe and ε/φ with all parts weighted, and P, Q, C and X divided by 1 − θ. Where the norm that D_p and D_d are
+measured in is only proved to be at most `growth` times that of A's symmetric part, these are multiplied by its square.
 """
 
 from __future__ import annotations
@@ -76,12 +76,13 @@ def _weighted(sums: Sums, nodes: Vector, eigenvalue: float, theta: float, growth
     one = float(down(1.0 - theta, 1)) if theta else 1.0
     one = one if growth == 1.0 else float(down(one / up(growth**2, 2), 2))  # slabs.md, step 7a
     # slabs.md, step 3b
-    P = float(up(sum_up(up(most**2 * sums.primal, 8)) + 2.0 * up((late[0] * (1.0 + slack)) ** 2 * sums.initial, 16)))
-    Q = float(up(sum_up(up(sums.dual / least**2, 8)) + 2.0 * sums.final))
+    first = 2.0 * up((late[0] * (1.0 + slack)) ** 2 * sums.initial, 16)
+    P = float(up(up(sum_up(up(most**2 * sums.primal, 8)) / one) + first))
+    Q = float(up(up(sum_up(up(sums.dual / least**2, 8)) / one) + 2.0 * sums.final))
     shift = math.fsum(sums.shift.tolist())
     # slabs.md, step 1c
-    radius = 0.5 * (math.sqrt(P) * math.sqrt(Q) + sum_up(sums.cross) + sum_up(sums.slip)) / one
+    radius = 0.5 * (math.sqrt(P) * math.sqrt(Q) + (sum_up(sums.cross) + sum_up(sums.slip)) / one)
     loose_p, loose_d = sum_up(up(most * sums.loose_primal)), sum_up(up(sums.loose_dual / least))
     # slabs.md, step 1d
-    more = loose_p * math.sqrt(0.5 * Q / one) + loose_d * math.sqrt(0.5 * P / one) + loose_p * loose_d
+    more = loose_p * math.sqrt(0.5 * Q) + loose_d * math.sqrt(0.5 * P) + loose_p * loose_d
     return 0.5 * shift / one, at_most(float(up(radius + more + 1e-15 * abs(shift), 32)))
