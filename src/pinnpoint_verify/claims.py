@@ -35,7 +35,7 @@ from pinnpoint_verify.everywhere import Worst, boundary_agrees, raised
 from pinnpoint_verify.fields import lines as declared_lines
 from pinnpoint_verify.functionals import functionals_agree
 from pinnpoint_verify.gaps import missed
-from pinnpoint_verify.inputs import inputs_agree
+from pinnpoint_verify.inputs import Held, inputs_agree
 from pinnpoint_verify.lengths import EXTREMES, WHOLE, Lengths
 from pinnpoint_verify.lines import on_a_line
 from pinnpoint_verify.operators import check
@@ -64,6 +64,7 @@ ELASTIC = {"goals", "solid"}
 LOOSE = ("quadrature", "boundary", "rounding")
 """Terms of a radius that count what was not known of data; here they may be much smaller."""
 FILES = "mesh and prediction are those of the files named under inputs"
+WEIGHTS = "the weights of the network, as stored, are those of the file named under inputs"
 
 
 def continuous(
@@ -215,9 +216,10 @@ def holds(row: Row, c: float, radius: float) -> str:
     return line if rounded else f"{line}, up to {slack:.1e} of rounding that is not covered"
 
 
-def compared_with(system: Found) -> list[str]:
-    """What of the discrete system was compared with the case, and what was not."""
-    said = [f"{', '.join(system.blind)}: not compared with the case"] if system.blind else []
+def compared_with(system: Found, seen: set[str]) -> list[str]:
+    """What of the discrete system was compared with the case, and what was not, nor with files."""
+    blind = [what for what in system.blind if what not in seen]
+    said = [f"{', '.join(blind)}: not compared with the case"] if blind else []
     return [f"the quadrature rules that define b ({'; '.join(system.rules)})", *said] if system.rules else said
 
 
@@ -251,7 +253,7 @@ def declarations(
             )
         kinds = [proof["lift"], *proof["lift"].get("parts", [])]
         if any(one["kind"] == "network" for one in kinds) and certificate.get("inputs"):
-            said.append("the weights of the network, as stored, are those of the file named under inputs")
+            said.append(WEIGHTS)
     if any(row["raw"] is not None for row in rows):
         said.append("raw values are the model's own")
     if proof["weighted"]:
@@ -375,13 +377,14 @@ def verify(path: Any, inputs: Any = None) -> list[str]:
             need(fits, f"{line}{c!r} ± {radius!r}")
     lines += derived_agree(certificate, case, rows, nodes.shape[1])
     told = assumptions_agree(certificate, case, proof, bundle)
-    whole = False
-    if inputs is not None:
-        found_in, whole = inputs_agree(inputs, bundle, certificate, case, proof)
-        lines += [f"verified: {line}" for line in found_in]
-    unproved = declarations(certificate, case, proof, rows, blind, weak, data)
-    unproved = [line for line in unproved if not whole or line != FILES]
-    said = [*compared_with(system), *unproved, *told, *printed]
+    held = Held(whole=False) if inputs is None else inputs_agree(inputs, bundle, certificate, case, proof)
+    lines += [f"verified: {line}" for line in held.lines]
+    unproved = declarations(
+        certificate, case, proof, rows, [what for what in blind if what not in held.seen], weak, data
+    )
+    same_files = ({FILES} if held.whole else set()) | ({WEIGHTS} if held.weights else set())
+    unproved = [line for line in unproved if line not in same_files]
+    said = [*compared_with(system, held.seen), *unproved, *told, *printed]
     return named + lines + [f"declared: {line}" for line in said]
 
 

@@ -2,28 +2,32 @@
 
 Each must have its SHA-256. Then the case file says what case.json says, and no more; a mesh of simplices of first order
 (mesh_files.py, decks.py) has the stored cells, groups and coefficients of groups; a deck is the stored system; values
-in an .npz or .vtu file are those of the stored state. What was not compared is said, and stays declared.
+in an .npz, .npy or .vtu file are those of the stored state, or the coefficient of every cell. What was not compared is
+said, and stays declared.
 """
 
 from __future__ import annotations
 
 import hashlib
 import tomllib
-import zipfile
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pinnpoint_verify.abaqus import Keywords
+from pinnpoint_verify.cell_values import by_order, cells_agree, files_of, matrix_agrees
 from pinnpoint_verify.checker import Discrete, Grid
 from pinnpoint_verify.decks import Solid
 from pinnpoint_verify.domains import outer
 from pinnpoint_verify.formulas import plain
 from pinnpoint_verify.functionals import Places
-from pinnpoint_verify.mesh_files import MeshFile, Unread, VtuArrays, boundary_rows, msh, vtu
+from pinnpoint_verify.mesh_files import MeshFile, Unread, boundary_rows, msh, vtu
 from pinnpoint_verify.nastran import Bulk
-from pinnpoint_verify.reader import Array, Bundle, Refused, need
+from pinnpoint_verify.predicted import prediction_file_agrees
+from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.rows import from_file
 from pinnpoint_verify.systems import Stored, assembled, is_matrix
 
 Row = dict[str, Any]
@@ -34,33 +38,80 @@ ABSENT: tuple[Any, ...] = (None, 0, 0.0, "0", False, "strain", 1, [], {}, "")
 """What a case means where its file is silent: no data, linear elements, plane strain."""
 
 
-def inputs_agree(folder: Any, bundle: Bundle, certificate: Row, case: Row, proof: Row) -> tuple[list[str], bool]:
-    """What was compared with the files that the certificate names, as lines; whether that is all of mesh and values."""
+GROUPS = {f"which cells the groups of {word} are" for word in ("diffusion", "reaction", "young", "poisson")}
+GROUPS |= {"which facets the groups of the mesh are"}
+"""What a mesh file says."""
+
+
+@dataclass
+class Held:
+    """What was compared with the files that a certificate names.
+
+    Lines, whether that is all of mesh, prediction and coefficients, and what there is something to compare with now.
+    """
+
+    lines: list[str] = field(default_factory=list)
+    whole: bool = True
+    weights: bool = False
+    seen: set[str] = field(default_factory=set)
+
+
+def inputs_agree(folder: Any, bundle: Bundle, certificate: Row, case: Row, proof: Row) -> Held:
+    """What was compared with the files that the certificate names."""
     need(certificate.get("inputs"), "inputs: this certificate was made in Python and names no files")
-    said, whole = list[str](), True
+    held, coefficients = Held(), dict[str, bytes]()
     for name, about in certificate["inputs"].items():
         if "file" not in about:
             continue
+        called = file_of(name, case)
+        need(called in (None, about["file"]), f"inputs: {name} is {about['file']!r}, and the case names {called!r}")
         path = Path(folder) / about["file"]
         need(path.is_file() and path.stat().st_size <= MOST, f"inputs: {about['file']!r} is not in the folder")
         data = path.read_bytes()
         digest = hashlib.sha256(data).hexdigest()
         need(digest == about["sha256"], f"inputs: {about['file']!r} has the SHA-256 {digest}, not {about['sha256']}")
         try:
-            found, all_of_it = _compared(name, path, data, bundle, certificate, case, proof)
+            found, all_of_it = _compared(name, path.suffix.lower(), data, bundle, certificate, case, proof)
         except (Unread, UnicodeDecodeError) as error:
             why = str(error) if isinstance(error, Unread) else "data that are no text"
             found, all_of_it = f" alone ({why}: not read here)", False
-        said.append(f"{name} {about['file']}: its SHA-256{found}")
-        whole &= all_of_it
-    return said, whole
+        if name in files_of(case, proof) and "refinement" not in certificate:
+            coefficients[name] = data
+        if all_of_it:
+            by_cells = {f"the {name} on each cell, which comes from a file", f"{name} by cells"}
+            held.seen |= GROUPS if name == "mesh" else by_cells
+        held.lines.append(f"{name} {about['file']}: its SHA-256{found}")
+        held.whole &= all_of_it
+        held.weights |= name == "prediction" and all_of_it
+    return _with_matrix(held, coefficients, bundle, case, proof)
+
+
+def file_of(name: str, case: Row) -> str | None:
+    """The name of a file in the case; it may lie elsewhere than it did."""
+    said = case.get("prediction", {})
+    if name == "prediction":
+        found = said.get(said.get("source"))
+    else:
+        given = case.get("mesh") if name == "mesh" else case["problem"].get(name)
+        found = given.get("file") if isinstance(given, dict) else given
+    return Path(found).name if isinstance(found, str) else None
+
+
+def _with_matrix(held: Held, files: dict[str, bytes], bundle: Bundle, case: Row, proof: Row) -> Held:
+    """The stored matrix against that of coefficients from files."""
+    if files and files.keys() == files_of(case, proof) and matrix_agrees(files, bundle, case, proof):
+        held.lines.append(f"A, with {' and '.join(files)} from the file{'s' * (len(files) > 1)}")
+        held.seen.add("A")
+    elif files and proof["target"] == "discrete":
+        held.whole = False
+    return held
 
 
 def _compared(
-    name: str, path: Path, data: bytes, bundle: Bundle, certificate: Row, case: Row, proof: Row
+    name: str, suffix: str, data: bytes, bundle: Bundle, certificate: Row, case: Row, proof: Row
 ) -> tuple[str, bool]:
     """What else of a file is the bundle's, and whether that is all."""
-    suffix, refined = path.suffix.lower(), "refinement" in certificate
+    refined = "refinement" in certificate
     if name == "case" and suffix == ".toml" and "set" not in certificate["inputs"]["case"]:
         return case_agrees(tomllib.loads(data.decode()), case)
     if name == "mesh" and not refined:
@@ -72,11 +123,10 @@ def _compared(
         text = data.decode().replace("\r\n", "\n")
         subcase = case["problem"].get("subcase")
         return deck_agrees(Keywords(text).solid() if suffix == ".inp" else Bulk(text).solid(subcase), bundle, proof)
-    if name == "prediction" and proof["degree"] == 1 and not refined:
-        if suffix == ".npz":
-            return values_agree(path, bundle)
-        if suffix == ".vtu" and isinstance(case.get("prediction", {}).get("field"), str):
-            return field_agrees(VtuArrays(data), case["prediction"]["field"], bundle, proof)
+    if name == "prediction" and not refined:
+        return prediction_file_agrees(suffix, data, bundle, case, proof)
+    if name in files_of(case, proof) and not refined:
+        return cells_agree(name, data, bundle, case, proof)
     return " alone", False
 
 
@@ -147,6 +197,7 @@ class Placed:
         self.own = np.sort(self.at[self.cells], axis=1)
         other = np.sort(self.number[np.concatenate(file.cells[d])], axis=1)
         need(_set(self.own) == _set(other), "inputs: not the mesh file's cells")
+        self.in_order = np.array_equal(self.own, other)
         self.outer = outer(np.sort(np.concatenate(file.cells[d]), axis=1))
 
     def facets(self, group: str) -> set[Any] | None:
@@ -180,7 +231,7 @@ def mesh_agrees(file: MeshFile, bundle: Bundle, case: Row, proof: Row) -> tuple[
     solid = "young" in problem
     for key, name in (("young", "young"), ("poisson", "poisson")) if solid else KAPPA:
         table, values = problem.get(key), bundle.arrays.get(f"continuous/{name}", bundle.arrays.get(f"system/{key}"))
-        if not isinstance(table, dict):
+        if not isinstance(table, dict) or from_file(table):
             continue
         if values is None or not all(
             isinstance(v, int | float) and placed.inside(g) is not None for g, v in table.items()
@@ -191,6 +242,8 @@ def mesh_agrees(file: MeshFile, bundle: Bundle, case: Row, proof: Row) -> tuple[
             fits = bool(np.all(values[placed.inside(group)] == value))
             need(fits, f"inputs: {key} is not {value!r} on the mesh file's group {group!r}")
         said.append(f"{key} of groups")
+    if by_order(case) and not placed.in_order:
+        left.append("the order of the cells")
     if left:
         said.append(f"but not {', '.join(dict.fromkeys(left))}")
     return ", ".join(said), not left
@@ -254,33 +307,3 @@ def proof_rows(bundle: Bundle) -> list[Row]:
 
 def _set(rows: Array) -> set[Any]:
     return set(map(tuple, rows.tolist()))
-
-
-def field_agrees(arrays: VtuArrays, name: str, bundle: Bundle, proof: Row) -> tuple[str, bool]:
-    """A field of a .vtu file at the stored nodes, by their places, is the stored state where nothing is fixed."""
-    if not arrays.has("PointData", name):
-        raise Refused(f"inputs: the prediction's file has no field {name!r}")
-    nodes, count = np.asarray(bundle.arrays["mesh/nodes"]), int(proof["components"])
-    points = arrays.of("Points", None).reshape(-1, 3).astype(float)
-    rows = arrays.of("PointData", name).reshape(len(points), -1).astype(float)[:, :count]
-    place = {row.tobytes(): i for i, row in enumerate(points[:, : nodes.shape[1]] + 0.0)}
-    at = np.array([place.get(row.tobytes(), -1) for row in nodes + 0.0])
-    if np.any(at < 0) or len(place) != len(points):
-        return " alone (its points are not the nodes)", False
-    U, free = bundle.arrays["system/u"], bundle.arrays["system/free"]
-    need(np.array_equal(rows[at].ravel()[free], U[free]), f"inputs: the stored state is not the field {name!r}")
-    return f", field {name!r} at the nodes", True
-
-
-def values_agree(path: Path, bundle: Bundle) -> tuple[str, bool]:
-    """Values at the nodes, where they are in the mesh's order, are the stored state's where nothing is fixed."""
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            names, values = set(stored.files), np.asarray(stored["values"], dtype=float).ravel()
-    except (KeyError, ValueError, OSError, zipfile.BadZipFile) as error:
-        raise Refused(f"inputs: {path.name!r} has no values ({type(error).__name__})") from error
-    U, free = bundle.arrays["system/u"], bundle.arrays["system/free"]
-    if "points" in names or values.shape != U.shape:
-        return " alone (its values are matched by coordinates)", False
-    need(np.array_equal(values[free], U[free]), f"inputs: the stored state does not have the values of {path.name!r}")
-    return ", values at the nodes", True

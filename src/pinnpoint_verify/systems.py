@@ -105,6 +105,7 @@ class Stored:
             need(len(both) == len(edge), f"{name}: not on the boundary")
             self.facets.append(F)
         every = [word for words in COEFFICIENTS.values() for word in words]
+        self.filed: dict[str, Array] = {}  # coefficients by cells from files, where they are at hand
         self.by_cell = {w: bundle(f"system/{w}", len(at.cells)) for w in every if f"system/{w}" in bundle}
 
     def order_agrees(self, case: Row, certificate: Row, degree: int) -> None:
@@ -140,7 +141,7 @@ def system_agrees(bundle: Bundle, d: Discrete, at: Where, case: Row) -> Found:
         return Found(blind=("A and b of a deck",))
     for group in problem.get("dirichlet") or {}:  # those of no query have no facets here, but they have names
         sides_agree(at.nodes, {group: _facets(group, at, case)}, case)
-    K, blind = _matrix(d, at, problem, stored)
+    K, blind = matrix(d, at, problem, stored)
     law = _law(at, problem, stored)
     if lift:
         return Found(K, blind=(*blind, "b of what a lifted prediction leaves"))
@@ -163,6 +164,8 @@ def _facets(group: str, at: Where, case: Row) -> Array:
 
 def _coefficient(word: str, at: Where, problem: Row, stored: Stored) -> Any:
     """A number for every cell: that of the case, or one of its table where the bundle says which; else a text."""
+    if word in stored.filed:
+        return stored.filed[word]
     given = plain(problem.get(word))
     if is_number(given):
         return np.full(len(at.cells), float(given))
@@ -175,7 +178,7 @@ def _coefficient(word: str, at: Where, problem: Row, stored: Stored) -> Any:
     return here
 
 
-def _matrix(d: Discrete, at: Where, problem: Row, stored: Stored) -> tuple[Any, list[str]]:
+def matrix(d: Discrete, at: Where, problem: Row, stored: Stored) -> tuple[Any, list[str]]:
     """A from the coefficients on every cell, by the gradients of barycentric coordinates; λ's share of the cells."""
     words = COEFFICIENTS[at.count > 1]
     first, second = (_coefficient(word, at, problem, stored) for word in words)
@@ -193,10 +196,10 @@ def _matrix(d: Discrete, at: Where, problem: Row, stored: Stored) -> tuple[Any, 
         fits = np.any((known[:, :1] == first) & (known[:, 1:] == second), axis=0)
         need(np.all(fits), f"{words[0]}, {words[1]}: not of the same groups")
     tables = [f"which cells the groups of {word} are" for word in words if isinstance(problem.get(word), dict)]
-    if problem.get("convection") is not None or not isinstance(first, np.ndarray):  # by a rule that is not stored
+    if problem.get("convection") is not None or isinstance(first, str | list):  # by a rule that is not stored
         return None, ["A of coefficients that vary inside cells"]
     rule = stored.rules["mass"]
-    if first is None or second is None or (isinstance(second, str) and rule is None):
+    if first is None or second is None or isinstance(second, list) or (isinstance(second, str) and rule is None):
         return None, ["A"]
     K = assembled(d, at, first, second, problem, stored)
     for k, (alpha, _) in enumerate((problem.get("robin") or {}).values()):

@@ -151,7 +151,7 @@ def test_another_field_is_refused(tmp_path, capsys):
     certified(tmp_path, "part.inp", CASE.replace("part.msh", "part.inp").replace('"f.npz"', '"u.vtu"\nfield = "u"'))
     write_vtu(tmp_path / "u.vtu", mesh, {"u": 0.3 * mesh.points[:, 0] + 1e-9})
     resealed(tmp_path, tmp_path / "u.vtu", "prediction")
-    assert "the stored state is not the field 'u'" in verdict(tmp_path, capsys)[1]
+    assert "the stored state does not have the field 'u'" in verdict(tmp_path, capsys)[1]
 
 
 DECK = """[problem]

@@ -162,7 +162,12 @@ def _shaped(a: Any, how: str) -> Any:
 
 
 def narrow_source(folder: Path, texts: dict[str, Any], rng: Any) -> str:
-    """A bump in the source that no sample sees, with a mass that moves values by many radii; the claims stay."""
+    """A bump in the source that no sample sees, with a mass that moves values by many radii; the claims stay.
+
+    Not of discrete systems, which have only what points of their rules see.
+    """
+    if texts["proof.json"].get("target") == "discrete":
+        return ""
     text = texts["case.json"].get("problem", {}).get("source")
     if not isinstance(text, str) or texts["proof.json"].get("source", text) not in (text, None):
         return ""

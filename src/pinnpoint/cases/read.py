@@ -58,7 +58,9 @@ def read_case(path: PathLike, overrides: Sequence[str] = ()) -> Case:
     sections["queries"] = read_queries(root, kind, read_limit(certificate))
     sections["certificate"] = read_certificate(certificate, kind)
     root.done()
-    resolved = {name: _plain(value) for name, value in sections.items() if name != "time" or value is not None}
+    resolved = {
+        name: _plain(value, target.parent) for name, value in sections.items() if name != "time" or value is not None
+    }
     words = {word: other for word, other in kind.words.items() if other in root.data["problem"]}
     return Case(**sections, path=target, resolved=resolved, overrides=tuple(overrides), words=words)
 
@@ -84,8 +86,11 @@ def read_table(path: PathLike, overrides: Sequence[str] = ()) -> Table:
     return Table("", apply_overrides(raw, overrides), target.parent)
 
 
-def _plain(value: Any) -> Any:
-    """Plain data for JSON; what is None is left out of tables."""
+def _plain(value: Any, folder: Path) -> Any:
+    """Plain data for JSON; what is None is left out of tables, and files have names relative to the case's folder.
+
+    Of files that lie elsewhere the name alone stays: where they lie is nobody's business who reads a bundle.
+    """
     if isinstance(value, Expression):
         return value.text if value.constant is None else value.constant
     if isinstance(value, Limit):
@@ -93,11 +98,19 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Shape):
         return said(value)
     if isinstance(value, CoefficientFile):
-        return {k: _plain(v) for k, v in attributes(value, "file", "field", "grid", "box").items() if v is not None}
+        return {
+            k: _plain(v, folder) for k, v in attributes(value, "file", "field", "grid", "box").items() if v is not None
+        }
     if is_dataclass(value):
-        return {k: _plain(v) for k, v in attributes(value, *(f.name for f in fields(value))).items() if v is not None}
+        return {
+            k: _plain(v, folder)
+            for k, v in attributes(value, *(f.name for f in fields(value))).items()
+            if v is not None
+        }
     if isinstance(value, Mapping):
-        return {k: _plain(v) for k, v in value.items()}
+        return {k: _plain(v, folder) for k, v in value.items()}
     if isinstance(value, tuple):
-        return ["free" if v is None else _plain(v) for v in value]
-    return printable(str(value)) if isinstance(value, Path) else value
+        return ["free" if v is None else _plain(v, folder) for v in value]
+    if isinstance(value, Path):
+        return printable(value.relative_to(folder).as_posix() if value.is_relative_to(folder) else value.name)
+    return value
