@@ -56,9 +56,15 @@ def plain(given: Any) -> Any:
     names = {node.id for node in ast.walk(syntax(given)) if isinstance(node, ast.Name)}
     if names & {"x", "y", "z"}:
         return given.strip()
+    from pinnpoint_verify.checker import Ball
+    from pinnpoint_verify.discs import Walk
+
     with np.errstate(all="ignore"):
         number = float(formula(given, np.zeros((1, 3)))[0])
     need(math.isfinite(number), f"formula: {given.strip()[:60]!r} is not finite")
+    real = Walk(given, [Ball(np.zeros(1))]).value  # of decimals as they are written; 1e16 + 1 - 1e16 is 1
+    off = float(real.r[0]) + abs(float(real.m[0]) - number)
+    need(off <= 1e-13 * abs(number) + 1e-200, f"formula: {given.strip()[:60]!r} loses its digits in binary64")
     return number
 
 

@@ -141,3 +141,25 @@ def test_what_is_infinite_agrees_with_nothing():
     for text in ("1e308*10", "1e400", "0*1e400", "log(0)", "sqrt(0-1)"):
         with pytest.raises(Refused, match="not finite"):
             plain(text)
+
+
+@pytest.mark.parametrize("text", ["1e16+1-1e16", "1e-400*1e300*1e100*5", "1e-323*1e300*1e23", "1-0.9-0.1", "sin(pi)"])
+def test_formulas_without_coordinates_whose_floats_are_other_numbers_are_refused(text):
+    """Their value in binary64 is what a proof would use: 0, 0, 0.988, −3·10⁻¹⁷."""
+    with pytest.raises(Refused, match="loses its digits"):
+        plain(text)
+
+
+def test_formulas_without_coordinates_are_the_floats_next_to_them():
+    known = {"1/3": 1.0 / 3.0, "0.1+0.2": 0.30000000000000004, "2**0.5": 2.0**0.5, "0*5": 0.0, "-1e-400": 0.0}
+    assert {text: plain(text) for text in known} == known
+
+
+def test_a_source_that_is_another_number_in_floats_does_not_verify(tmp_path):
+    """Stored is the proof for 2, and the case says 3."""
+    made(tmp_path / "b", lambda p: p.mean(), source=2.0, dirichlet={"boundary": 0.0})
+    forger = Forger(tmp_path / "b", tmp_path / "f")
+    forger.json("case", lambda d: d["problem"].update(source="2+1e16+1-1e16")).seal()
+    good, said, _ = checked(tmp_path / "f")
+    assert not good
+    assert "loses its digits" in said

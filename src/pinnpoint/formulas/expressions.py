@@ -181,7 +181,27 @@ def parse(text: object, variables: Sequence[str] = ("x", "y", "z"), *, name: str
     if len(text) > MAX_LENGTH:
         raise InputError(f"{name}: at most {MAX_LENGTH} characters are read; got {len(text)}")
     parser = _Parser(name, text, tuple(variables))
-    return Expression(text.strip(), tuple(variables), name, parser.run())
+    found = Expression(text.strip(), tuple(variables), name, parser.run())
+    _require_digits(found)
+    return found
+
+
+def _require_digits(f: Expression) -> None:
+    """Refuse a formula that is a number, such as 1e16 + 1 − 1e16, whose value float64 does not have."""
+    if f.variables_used:
+        return
+    with np.errstate(all="ignore"):
+        near, far = (_number(f, kind) for kind in (np.float64, np.longdouble))
+        lost = np.isfinite(far) and np.abs(far - near) > 1e-12 * np.abs(far)
+    if lost:
+        raise InputError(f"{f._label()}: its digits cancel in float64, which gives {float(near)!r}; write the number")
+
+
+def _number(f: Expression, kind: type[np.floating[Any]]) -> Any:
+    def call(step: str, what: Any, operands: list[Any]) -> Any:
+        return -operands[0] if step == "negate" else CALLS[step][what](*operands)
+
+    return f.fold(lambda _, what: kind(repr(what)), call)  # the decimals that were written
 
 
 class _Parser:
@@ -249,6 +269,8 @@ class _Parser:
         if kind == "number":
             if not math.isfinite(float(word)):
                 raise self._error(f"the number {word[:20]} is too large for float64")
+            if float(word) == 0.0 and word.lower().partition("e")[0].strip("0."):
+                raise self._error(f"the number {word[:20]} is too small for float64")
             self.program.append(("number", float(word)))
             self.at += 1
         elif kind == "name":

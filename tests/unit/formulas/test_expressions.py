@@ -104,6 +104,9 @@ REFUSED = {
     "nan": (float("nan"), "must be finite"),
     "infinite": (float("inf"), "must be finite"),
     "huge integer": (10**400, "must be finite"),
+    "nothing left": ("1e-400*1e300*1e100*5", "1e-400 is too small for float64"),
+    "digits that cancel": ("1e16+1-1e16", "its digits cancel in float64, which gives 0.0"),
+    "other digits": ("1-0.9-0.1", "its digits cancel"),
 }
 
 
