@@ -16,7 +16,7 @@ INNER = {
     "cos": "(-sin({0}))",
     "sinh": "cosh({0})",
     "cosh": "sinh({0})",
-    "tanh": "(1/cosh({0})**2)",
+    "tanh": "(1-tanh({0})**2)",
     "atan": "(1/(1+({0})**2))",
     "log": "(1/({0}))",
     "sqrt": "(0.5/sqrt({0}))",
@@ -108,7 +108,8 @@ def on_the_line(text: str) -> Range:
 def _range(node: Any) -> Range:
     value = _number(node) if isinstance(node, ast.Constant) else None
     if value is not None:
-        return _out(value, value)
+        whole = value.is_integer() and abs(value) < 2.0**53  # no rounding
+        return (value, value) if whole else _out(value, value)
     if isinstance(node, ast.Name):
         return (-math.inf, math.inf) if node.id == "u" else _out(*[getattr(math, node.id)] * 2)
     if isinstance(node, ast.UnaryOp):
@@ -149,6 +150,9 @@ def _power(a: Range, n: int) -> Range:
     sizes = [_capped(lambda x=x: abs(x) ** n) for x in a]
     if n == 0:
         return 1.0, 1.0
+    if all(size in (0.0, 1.0, math.inf) for size in sizes):  # powers of these are not rounded
+        least = 0.0 if a[0] <= 0.0 <= a[1] else smaller(sizes)
+        return (math.copysign(sizes[0], a[0]), math.copysign(sizes[1], a[1])) if n % 2 else (least, larger(sizes))
     if n % 2:
         return _out(math.copysign(sizes[0], a[0]), math.copysign(sizes[1], a[1]))
     return _out(0.0 if a[0] <= 0.0 <= a[1] else smaller(sizes), larger(sizes))
@@ -161,6 +165,9 @@ def _called(name: str, low: float, high: float) -> Range:
         near, far = sorted((abs(low), abs(high)))
         least = 1.0 if low <= 0.0 <= high else larger(1.0, _least(lambda: math.cosh(near)))
         return least, _out(0.0, _capped(lambda: math.cosh(far)))[1]
+    if name == "tanh":
+        found = _out(math.tanh(low), math.tanh(high))
+        return larger(-1.0, found[0]), smaller(1.0, found[1])
     if name in ("sqrt", "log"):
         need(low > 0.0, f"g: {name} of what may be below zero")
     f = getattr(math, name)

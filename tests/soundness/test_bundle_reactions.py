@@ -101,8 +101,20 @@ at = [0.4]
 def test_of_a_case_file(tmp_path, capsys):
     (tmp_path / "case.toml").write_text(CASE)
     assert main(["certify", str(tmp_path / "case.toml"), "--out", str(tmp_path / "out"), "--quiet"]) == 0
+    assert "unchecked" not in json.loads((tmp_path / "out" / "certificate.json").read_text())
+    assert capsys.readouterr().err == ""
     assert main(["verify", str(tmp_path / "out" / "bundle")]) == 0
     assert "VERIFIED" in capsys.readouterr().out
+
+
+def test_a_case_that_cannot_be_re_checked_says_so_everywhere(tmp_path, capsys):
+    (tmp_path / "case.toml").write_text(CASE.replace("sinh(u)", "u**3 - 2*u"))
+    assert main(["certify", str(tmp_path / "case.toml"), "--out", str(tmp_path / "out"), "--quiet"]) == 0
+    why = json.loads((tmp_path / "out" / "certificate.json").read_text())["unchecked"]
+    assert why.startswith("problem: bundles of reactions are for")
+    assert capsys.readouterr().err == f"pinnpoint: the bundle cannot be re-checked: {why}\n"
+    assert "cannot prove these intervals again" in (tmp_path / "out" / "report.html").read_text()
+    assert main(["verify", str(tmp_path / "out" / "bundle")]) == 1
 
 
 def scaled(name, factor):
@@ -228,6 +240,8 @@ def test_derivatives_by_differences(g):
         ("3*u**2+1", 1.0, math.inf),
         ("1+cos(u)/2", 0.5, 1.5),
         ("exp(u)*exp(u)", 0.0, math.inf),
+        (derivative("tanh(u)"), 0.0, 1.0),
+        (derivative(derivative("tanh(u)")), -2.0, 2.0),
     ],
 )
 def test_bounds_on_the_line(text, low, high):

@@ -7,6 +7,8 @@ import shutil
 import numpy as np
 import pytest
 
+import pinnpoint as pp
+from pinnpoint.base.errors import InputError
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint_verify import checker, cubics, reactions
 from pinnpoint_verify.claims import verify
@@ -20,7 +22,7 @@ ROUND = {"periodic": {"left": "right"}, "dirichlet": {"bottom": 0.0}}
 CASES = [
     (1, 2, "sinh(u)", {"robin": {"left": (1.0, 0.0), "right": (2.0, 0.5)}, "groups": ("right",)}),
     (2, 1, 5.0, ROBIN),
-    (2, 1, "u+sin(u)/2", LOADED),
+    (2, 1, "tanh(u)", LOADED),
     (1, 1, "sinh(u)", {"periodic": {"left": "right"}, "reaction": 1.0}),
     (2, 1, 5.0, {"periodic": {"left": "right"}, "robin": {"bottom": (1.0, 0.0)}, "cells": 3, "groups": ("bottom",)}),
 ]
@@ -36,6 +38,36 @@ LONGER = [
 def test_both_programs_prove_the_same(tmp_path, d, degree, g, more):
     certificate = written(tmp_path / "b", d, degree, g, **more)
     np.testing.assert_allclose(radii(tmp_path / "b"), certificate.radius, rtol=0.01)
+
+
+@pytest.mark.parametrize("word", ["convection", "geometry"])
+def test_what_only_linear_problems_take_is_refused(word):
+    with pytest.raises(InputError, match=f"{word}: a semilinear problem, .* takes none; got tuple. .*fem.React"):
+        pp.fem.Semilinear(pp.io.generate("square", 2), g="u", **{word: ("1", "x")})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'gg'"):
+        pp.fem.Semilinear(pp.io.generate("square", 2), g="u", gg=1)
+
+
+def test_tanh_beside_robin_data_and_a_diffusion_that_varies():
+    """Its g″ is bounded, so that no range of u is needed; of atan that is not known, and the refusal says so."""
+    u, kappa = "x*y", "1+x"
+    problem = pp.fem.Semilinear(
+        pp.io.generate("square", 4),
+        g="tanh(2*u)",
+        source=f"-y+tanh(2*{u})",
+        diffusion=kappa,
+        dirichlet={"left": 0.0, "bottom": 0.0, "top": "x"},
+        robin={"right": ("1+y", "2*y+(1+y)*y")},
+        degree=2,
+    )
+    found = pp.certify(problem, problem.space.U0, problem.points([[0.4, 0.55]]))
+    assert found.contains([0.22])[0]
+    assert found.radius[0] < 5e-3
+    words = r"None is needed where g″ is bounded on the real line, which of g″ = .* was not proved"
+    data = {"diffusion": kappa, "robin": {"right": ("1", "y")}}
+    problem = pp.fem.Semilinear(pp.io.generate("square", 2), g="atan(u)", source=1.0, **data)
+    with pytest.raises(InputError, match=words):
+        pp.certify(problem, problem.space.U0, problem.mean())
 
 
 @pytest.mark.slow
@@ -129,7 +161,6 @@ def test_idle_nodes_are_what_stands_for_them(honest, monkeypatch):
 
 def test_pairs_that_are_shifted_carry_no_sum_of_profiles(tmp_path):
     """φ(y) jumps where a point is one with another of another y: fluxes then have no bound of the range."""
-    import pinnpoint as pp
     from pinnpoint.transfer.nonlinear.reactions import along_axes
 
     plain = pp.io.generate("square", 4)

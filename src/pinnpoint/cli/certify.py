@@ -22,7 +22,7 @@ from pinnpoint.certificates.verdicts import BEYOND, NEGATIVE, UNDECIDED, VIOLATE
 from pinnpoint.cli.process import launched
 from pinnpoint.cli.progress import Stages, Told
 from pinnpoint.cli.watch import LARGE, Watch
-from pinnpoint.outputs.draft import Draft, require_place, write_outputs
+from pinnpoint.outputs.draft import FILES, Draft, require_place, write_outputs
 from pinnpoint.outputs.tables import labels
 from pinnpoint.report.surety import bounds
 
@@ -94,11 +94,21 @@ def tell(result: Result, files: list[Path], arguments: argparse.Namespace) -> in
         print(files[0].read_text(encoding="utf-8"), end="")
     elif not arguments.quiet:
         print(summary(result, files))
+    if why := unchecked(files):
+        print(f"pinnpoint: the bundle cannot be re-checked: {why}", file=sys.stderr)
     words = [word for verdict in result.certificate.verdicts for word in verdict.values()]
     words += [word for one in result.certificate.derived for word in (one.verdicts or {}).values()]
     if any(word in NEGATIVE for word in words):
         return 4
     return 1 if wide(result).any() or UNDECIDED in words else 0
+
+
+def unchecked(files: list[Path]) -> str:
+    """Why the bundle that was written cannot be re-checked; empty where it can, and where there is none."""
+    proof = next((path / "proof.json" for path in files if path.name == FILES[3]), None)
+    if proof is None or not proof.is_file():
+        return ""
+    return str(json.loads(proof.read_text(encoding="utf-8")).get("unsupported", ""))
 
 
 def wide(result: Result) -> Any:

@@ -103,7 +103,9 @@ class Semilinear(LiftableElements):
         quadrature: int | None = None,
         degree: int = 1,
         g: Reaction | str | None = None,
+        **others: Any,
     ) -> None:
+        _require_none(others)
         if (cubic is None) == (g is None):
             raise InputError("cubic, g: give exactly one of them, λ of λu³ or a Reaction")
         if isinstance(g, str):
@@ -395,6 +397,24 @@ class Semilinear(LiftableElements):
                 "value on some group, give c > 0 or a Robin group, or say target='discrete'"
             )
         self.linear.require_transfer()
+
+
+def _require_none(others: Mapping[str, Any]) -> None:
+    """Refuse what a linear problem takes and this one does not, with what to do."""
+    known = {
+        "convection": "drift beside g(u) is not proved, nor solved for: give it to fem.ReactionDiffusion without g, or "
+        "leave it out",
+        "geometry": "curves are for linear problems: take fem.ReactionDiffusion, or the domain that the mesh covers",
+        "floating": "what nothing holds is found out from g and the conditions; leave it out",
+    }
+    for word, given in others.items():
+        if word not in known:
+            raise TypeError(f"Semilinear.__init__() got an unexpected keyword argument '{word}'")
+        if given is not None and given is not False:
+            raise InputError(
+                f"{word}: a semilinear problem, −∇·(A∇u) + c u + g(u) = f, takes none; got {type(given).__name__}. "
+                f"{known[word][0].upper()}{known[word][1:]}"
+            )
 
 
 def _as_reaction(cubic: Vector | None) -> Reaction:

@@ -21,7 +21,7 @@ CHAIN = {
     "atan": "(1/(1+{}**2))",
     "sinh": "cosh({})",
     "cosh": "sinh({})",
-    "tanh": "(1/cosh({})**2)",
+    "tanh": "(1-tanh({})**2)",
     "exp": "exp({})",
     "log": "(1/{})",
     "sqrt": "(0.5/sqrt({}))",

@@ -32,6 +32,7 @@ from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.outputs.bundle import begin_bundle, write_bundle
 from pinnpoint.outputs.bundle.document import Document
 from pinnpoint.outputs.bundle.files import Writer, foreign
+from pinnpoint.outputs.bundle.write import unchecked
 from pinnpoint.outputs.fields import BAND, Fields
 from pinnpoint.outputs.moments import drawn_times, require_moments_folder
 from pinnpoint.outputs.tables import labels, write_csv
@@ -171,7 +172,7 @@ class Draft:
         study, certificate = result.study, result.certificate
         if self._begun is None:
             self._begun = self._begin(study, result.certifier, certificate.evidence.indicators, certificate.band)
-        begun, data, kind = self._begun, record(result), study.case.kind
+        begun, data, kind = self._begun, record(result, bundled=whole), study.case.kind
         with ThreadPoolExecutor(1) as pool:  # hashing and writing leave Python's lock to the report
             bundle = pool.submit(self._write_bundle, result, data, begun.fields.result().evidence) if whole else None
             write_json(self.part / FILES[0], data)
@@ -203,8 +204,8 @@ class Draft:
         )
 
 
-def record(result: Result) -> dict[str, Any]:
-    """The content of certificate.json."""
+def record(result: Result, *, bundled: bool = True) -> dict[str, Any]:
+    """The content of certificate.json; with a bundle beside it, why that cannot be re-checked where it cannot."""
     study, certificate = result.study, result.certificate
     case = study.case
     known = ("extraction", "projection_mismatch", "matching_distance", "model")
@@ -218,6 +219,8 @@ def record(result: Result) -> dict[str, Any]:
         prediction={"source": case.prediction.source, **made},
         **({"refinement": _refinement(result)} if result.history else {}),
     )
+    why = unchecked(certificate, study.problem, study.prediction, study.queries) if bundled else ""
+    data |= {"unchecked": why} if why else {}
     narrowing = certificate.narrowing
     for i, (row, query) in enumerate(zip(data["queries"], case.queries, strict=True)):
         row["kind"] = query.kind

@@ -258,6 +258,7 @@ def recheck(data: Mapping[str, Any], bundle: str | None) -> str:
     if bundle:
         why = "proves every interval again with code of its own and prints the certificate's id, or says what it "
         why += "cannot check"
+        why = f"cannot prove these intervals again: {data['unchecked']}" if data.get("unchecked") else why
         commands.append((f"pinnpoint verify {bundle}", why))
     inputs = {k: v for k, v in (data.get("inputs") or {}).items() if isinstance(v, Mapping) and "file" in v}
     files = [shlex.quote(str(v["file"])) for v in inputs.values() if "sha256" in v]

@@ -101,10 +101,7 @@ def write_bundle(
     certificate, problem, prediction, queries = _as_stored(certificate, problem, prediction, queries)
     system = _system(problem)
     U = problem.extract(prediction).U if isinstance(problem, Problem) else vector("prediction", prediction)
-    against = moving or _moving(problem) or _kept(problem, queries) or _varied(problem)
-    against = against or curved_obstacle(certificate, problem, queries) or obstacle(certificate, system)
-    against = against or wordless(certificate, problem) or extreme_obstacle(certificate, U)
-    against = against or dropped(certificate, problem, prediction)
+    against = moving or _against(certificate, problem, prediction, queries)
     if against and not partial:
         raise InputError(against)
     texts = (document or Document()).complete(certificate, problem, queries, options)
@@ -121,6 +118,25 @@ def write_bundle(
         out.discard()
         raise
     return Path(folder)
+
+
+def unchecked(certificate: Certificate, problem: Any, prediction: Any, queries: Queries) -> str:
+    """Why a bundle of a case cannot be re-checked; empty where it can, but for witnesses that are not found later."""
+    moving = _in_time(certificate, problem, prediction, queries)
+    if isinstance(problem, SelfCertifying) or isinstance(problem, MovingQueries) or moving is not None:
+        return moving or ""
+    return _against(certificate, _as_certified(certificate, problem, prediction), prediction, queries)
+
+
+def _against(certificate: Certificate, problem: Any, prediction: Any, queries: Queries) -> str:
+    """Why what is certified cannot be re-checked."""
+    against = _moving(problem) or _kept(problem, queries) or _varied(problem)
+    against = against or curved_obstacle(certificate, problem, queries) or obstacle(certificate, _system(problem))
+    against = against or wordless(certificate, problem)
+    if against or certificate.evidence.extremes is None:
+        return against
+    U = problem.extract(prediction).U if isinstance(problem, Problem) else vector("prediction", prediction)
+    return extreme_obstacle(certificate, U) or dropped(certificate, problem, prediction)
 
 
 def _alone(

@@ -295,7 +295,9 @@ class ReactionTerm:
             raise InputError(
                 "target: the range of the solution was not bounded, which the continuous target of a general reaction "
                 "needs in two and three dimensions: give Dirichlet data on the whole boundary, let the fluxes be zero "
-                "and g grow beyond the source, or take a box of one diffusion. Or say target='discrete'"
+                "and g grow beyond the source, or take a box of one diffusion. None is needed where g″ is bounded on "
+                f"the real line, which of g″ = {self.g.second.text[:80]} was not proved: sin and tanh are such, and a "
+                "sigmoid is 0.5 + 0.5*tanh(u/2). Or say target='discrete'"
             )
         return min(low, -bottom), max(high, top)
 
