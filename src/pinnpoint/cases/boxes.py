@@ -60,7 +60,11 @@ class BoxCase:
 
 def read_box(path: PathLike, overrides: Sequence[str] = ()) -> BoxCase:
     """Read a case file with [box] strictly."""
-    root = read_table(path, overrides)
+    return box_of(read_table(path, overrides), path)
+
+
+def box_of(root: Table, path: PathLike) -> BoxCase:
+    """What the tables of a case file with [box] say."""
     title = root.text("title", Path(path).stem)
     units = read_units(root, SCALAR, "a box")
     with in_words({word: f"box.{word}" for word in WORDS} | {"end": "time.end"}):

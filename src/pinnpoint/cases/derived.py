@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
-from pinnpoint.base.arrays import attributes
 from pinnpoint.base.errors import InputError
 from pinnpoint.cases.goals import AXES, require_different
 from pinnpoint.cases.specs import Case, DerivedSpec, QuerySpec
@@ -97,6 +96,6 @@ def _rows(spec: DerivedSpec, dim: int) -> list[dict[str, Any]]:
 
 def _plain(spec: QuerySpec | DerivedSpec) -> dict[str, Any]:
     """As case.json has it."""
-    found = {k: v for k, v in attributes(spec, *(f.name for f in fields(spec))).items() if v is not None}
+    found = {k: v for k, v in vars(spec).items() if v is not None}
     found |= {} if spec.limit is None else {"limit": spec.limit.said()}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
-from pinnpoint.base.arrays import attributes
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import PathLike, read_bytes
 from pinnpoint.cases.geometry import read_geometry
@@ -28,9 +27,7 @@ from pinnpoint.systems.limits import Limit
 
 
 def read_case(path: PathLike, overrides: Sequence[str] = ()) -> Case:
-    """Read a case file strictly: unknown keys, wrong types and missing files are refused.
-
-    What needs the mesh (do groups exist, do points lie inside) is checked later.
+    """Read a case file strictly, see `case_of`.
 
     Parameters
     ----------
@@ -39,7 +36,15 @@ def read_case(path: PathLike, overrides: Sequence[str] = ()) -> Case:
     overrides
         ``key.sub=value`` texts that replace or add values, e.g. ``query.0.tolerance=1e-3``.
     """
-    root, target = read_table(path, overrides), Path(path).absolute()
+    return case_of(read_table(path, overrides), path, overrides)
+
+
+def case_of(root: Table, path: PathLike, overrides: Sequence[str] = ()) -> Case:
+    """What the tables of a case file say: unknown keys, wrong types and missing files are refused.
+
+    What needs the mesh (do groups exist, do points lie inside) is checked later.
+    """
+    target = Path(path).absolute()
     sections = {
         "title": root.text("title", printable(target.stem)),
         "units": "",
@@ -65,14 +70,13 @@ def read_case(path: PathLike, overrides: Sequence[str] = ()) -> Case:
     return Case(**sections, path=target, resolved=resolved, overrides=tuple(overrides), words=words)
 
 
-def has_box(path: PathLike, overrides: Sequence[str] = ()) -> bool:
-    """Whether a case file has [box] in the place of a mesh."""
-    return read_table(path, overrides).has("box")
-
-
 def read_table(path: PathLike, overrides: Sequence[str] = ()) -> Table:
     """The tables of a case file, with what replaces its values."""
-    data = read_bytes(path, "case file")
+    return table_of(read_bytes(path, "case file"), path, overrides)
+
+
+def table_of(data: bytes, path: PathLike, overrides: Sequence[str] = ()) -> Table:
+    """The tables that the content of a case file has; those of a box have "box" in the place of a mesh."""
     target = Path(path).absolute()
     try:
         raw = tomllib.loads(data.decode("utf-8-sig"))
@@ -98,15 +102,9 @@ def _plain(value: Any, folder: Path) -> Any:
     if isinstance(value, Shape):
         return said(value)
     if isinstance(value, CoefficientFile):
-        return {
-            k: _plain(v, folder) for k, v in attributes(value, "file", "field", "grid", "box").items() if v is not None
-        }
+        return {k: _plain(v, folder) for k, v in vars(value).items() if k != "name" and v is not None}
     if is_dataclass(value):
-        return {
-            k: _plain(v, folder)
-            for k, v in attributes(value, *(f.name for f in fields(value))).items()
-            if v is not None
-        }
+        return {k: _plain(v, folder) for k, v in vars(value).items() if v is not None}
     if isinstance(value, Mapping):
         return {k: _plain(v, folder) for k, v in value.items()}
     if isinstance(value, tuple):

@@ -236,6 +236,8 @@ class Problem(ABC):
         def quadrature(self) -> int: ...  # noqa: D102
         @property
         def components(self) -> int: ...  # noqa: D102
+        @property
+        def notes(self) -> tuple[str, ...]: ...  # noqa: D102
 
     @abstractmethod
     def extract(self, prediction: Prediction, how: str = "nodal") -> Extraction:
@@ -257,11 +259,19 @@ class Problem(ABC):
     def fingerprint(self, what: str) -> str:
         """A digest of what queries may have been made from: "mesh", "matrix", "load", "group '…'" or "cells '…'"."""
 
+    def require_discrete(self) -> None:
+        """Refuse a mesh that stands for other elements than its own: their discrete solution is another one."""
+        if self.mesh.is_cut:  # curved.md, step 4a
+            raise InputError(
+                "target: the file's elements were cut into simplices, whose discrete solution is not theirs; certify "
+                "the PDE's own solution (target='continuous'), or give their matrix (pp.LinearSystem)"
+            )
+
     @abstractmethod
     def finish(
         self, certificate: Certificate, queries: Queries, U: Vector, certifier: Certifier, *, own: bool
     ) -> Certificate:
-        """The same intervals with what they are of, and notes; `own`: by the problem's own transfer."""
+        """The same intervals with what they are of, and what is to be said of them; `own`: by its own transfer."""
 
 
 class Transferable(Problem):

@@ -295,6 +295,9 @@ def run_by(
     _require_own_values(queries, how.extraction)
     extracted = problem.extract(prediction, how.extraction)
     _require_fit(queries, problem, len(extracted.U))
+    if how.target == "discrete":
+        problem.require_discrete()
+    notes = problem.notes
     outputs = outputs_of(prediction, queries) if raw is None else per_query("raw", raw, len(queries))
     with _mesh_blamed(problem):
         if own and isinstance(problem, Transferable):
@@ -306,8 +309,9 @@ def run_by(
             certifier = method.prepare(problem.system, queries)
             prepared(certifier)
             certificate = certifier.certify(extracted.U, transfer=how.transfer).beside(outputs)
-    certificate = replace(certificate, derivations=queries.derived)
-    certificate = extracted.beside(problem.finish(certificate, queries, extracted.U, certifier, own=own), queries)
+    certificate = problem.finish(certificate, queries, extracted.U, certifier, own=own)
+    certificate = replace(certificate, derivations=queries.derived, notes=(*notes, *certificate.notes))
+    certificate = extracted.beside(certificate, queries)
     certificate = settled(certificate, extracted.U if extracted.given is None else extracted.given)
     if raw is None and callable(prediction):
         certificate = replace(certificate, notes=(*certificate.notes, *_by_a_rule(queries, outputs)))

@@ -11,24 +11,22 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.base.errors import InputError
-from pinnpoint.cases.boxes import BoxCase, read_box
+from pinnpoint.cases.boxes import BoxCase, box_of
+from pinnpoint.cases.tables import Table
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.json import identified
 from pinnpoint.certificates.printed import table
 from pinnpoint.certificates.verdicts import NEGATIVE, UNDECIDED
 from pinnpoint.outputs.bundle.boxes import of_points, problem_of, write_box
-from pinnpoint.outputs.draft import require_place
 from pinnpoint.outputs.tables import write_csv
 from pinnpoint.systems.goals import Everywhere
 
 BUNDLE = "bundle"
 
 
-def certify_box(arguments: argparse.Namespace) -> int:
+def certify_box(root: Table, arguments: argparse.Namespace, out: Path) -> int:
     """Certify, write certificate.json, certificate.csv and, where the checker can prove it again, a bundle."""
-    case = read_box(arguments.case, arguments.set)
-    out = Path(arguments.out or case.path.with_suffix(""))
-    require_place(out)
+    case = box_of(root, arguments.case)
     found = case.certify()
     files, note = _write(case, found, out)
     if arguments.json:
@@ -67,9 +65,8 @@ def _write(case: BoxCase, found: Certificate, out: Path) -> tuple[list[Path], st
     return files, note
 
 
-def check_box(arguments: argparse.Namespace) -> int:
+def check_box(case: BoxCase) -> int:
     """What the case says; nothing is computed."""
-    case = read_box(arguments.case, arguments.set)
     equation = case.box.equation
     sides = " × ".join(f"[{a.low:g}, {a.high:g}]" for a in equation.axes)
     print(f"{case.title}: a box {sides}, no mesh and no unknowns")

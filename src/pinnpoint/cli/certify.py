@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.base.errors import PinnpointError, shortage
+from pinnpoint.base.files import read_bytes
 from pinnpoint.base.workspace import keep_memory, return_memory
-from pinnpoint.cases.read import has_box, read_case
+from pinnpoint.cases.read import case_of, read_case, table_of
 from pinnpoint.cases.study import Result, build
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Guarantee
@@ -32,15 +33,16 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.petsc is not None or launched():
         return run_together(arguments)
     with Stages(6, quiet=arguments.quiet) as stage:
-        watch = Watch(stage)
-        if has_box(arguments.case, arguments.set):
+        watch, file = Watch(stage), read_bytes(arguments.case, "case file")
+        keep_memory()
+        out = arguments.out or Path(arguments.case).absolute().with_suffix("")
+        require_place(out)
+        table = table_of(file, arguments.case, arguments.set)
+        if table.has("box"):
             from pinnpoint.cli.boxes import certify_box  # with all that boxes need
 
-            return certify_box(arguments)
-        case = read_case(arguments.case, arguments.set)
-        keep_memory()
-        out = arguments.out or case.path.with_suffix("")
-        require_place(out)
+            return certify_box(table, arguments, out)
+        case = case_of(table, arguments.case, arguments.set)
         study = build(case, watch, trust=arguments.trust_model)
         if study.problem.system.n > LARGE:
             return_memory()

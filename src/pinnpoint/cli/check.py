@@ -9,7 +9,8 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index
 from pinnpoint.base.errors import in_words
-from pinnpoint.cases.read import has_box, read_case
+from pinnpoint.cases.boxes import box_of
+from pinnpoint.cases.read import case_of, read_table
 from pinnpoint.cases.study import arguments_of, build
 from pinnpoint.cli.boxes import check_box
 from pinnpoint.cli.peak import moving_bytes, peak
@@ -35,9 +36,10 @@ MEASURES = {0: "points", 1: "length", 2: "area", 3: "volume"}
 
 def run(arguments: argparse.Namespace) -> int:
     """Everything that certify would refuse is refused here, but for what only a solve can show."""
-    if has_box(arguments.case, arguments.set):
-        return check_box(arguments)
-    case = read_case(arguments.case, arguments.set)
+    table = read_table(arguments.case, arguments.set)
+    if table.has("box"):
+        return check_box(box_of(table, arguments.case))
+    case = case_of(table, arguments.case, arguments.set)
     study = build(case, trust=arguments.trust_model)
     study.problem.extract(study.prediction)
     forecasts: list[str] = []

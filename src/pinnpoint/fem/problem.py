@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pinnpoint.base.arrays import Limits, Vector, digest
 from pinnpoint.base.display import rows, titled
-from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.transfer import Route
 from pinnpoint.certifiers.protocols import Certifier, Liftable, Problem
@@ -94,19 +93,13 @@ class FiniteElements(Problem):
     def finish(
         self, certificate: Certificate, queries: Queries, U: Vector, certifier: Certifier, *, own: bool
     ) -> Certificate:
-        """The same intervals with what they are of, notes on its mesh, and an estimate of the mesh's part."""
-        notes = self.notes
+        """The same intervals with what they are of, remarks of the transfer, and an estimate of the mesh's part."""
         if certificate.target == "continuous":
             of = self.domain if own else TRANSFERRED
-            return replace(certificate, interval_of=of, notes=(*notes, *certificate.evidence.remarks))
-        if self.mesh.is_cut:  # curved.md, step 4a
-            raise InputError(
-                "target: the file's elements were cut into simplices, whose discrete solution is not theirs; certify "
-                "the PDE's own solution (target='continuous'), or give their matrix (pp.LinearSystem)"
-            )
+            return replace(certificate, interval_of=of, notes=certificate.evidence.remarks)
         estimate = mesh_estimate(self, queries, U, certifier, certificate.evidence.state)
-        if estimate.sizes is None:
-            notes = (*notes, f"what the mesh leaves of these values was not estimated: {estimate.why}")
+        why = f"what the mesh leaves of these values was not estimated: {estimate.why}"
+        notes = () if estimate.sizes is not None else (why,)
         return replace(certificate, interval_of=MESH, notes=notes, mesh_estimate=estimate.sizes)
 
 

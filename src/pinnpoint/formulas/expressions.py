@@ -94,7 +94,7 @@ class Expression:
     @property
     def constant(self) -> float | None:
         """The value where no coordinate enters, else None."""
-        return None if self.variables_used else float(self(np.zeros((1, 1)))[0])
+        return None if self.variables_used else float(self._values(np.zeros((1, 1)))[0])
 
     def __call__(self, X: ArrayLike) -> Vector:
         """Values at points of shape (N, d); a plain vector holds points on a line.
@@ -109,6 +109,10 @@ class Expression:
         if beyond:
             known = ", ".join(self.variables[: P.shape[1]])
             raise InputError(f"{self._label()}: {beyond[0]} in a {P.shape[1]}D problem, which has only {known}")
+        return self._values(P)
+
+    def _values(self, P: Vector) -> Vector:
+        """The values at points that have all coordinates."""
         with np.errstate(all="ignore"):
             result, outside = self._run(P)
             values = np.array(np.broadcast_to(result, len(P)))

@@ -173,8 +173,9 @@ class Draft:
         if self._begun is None:
             self._begun = self._begin(study, result.certifier, certificate.evidence.indicators, certificate.band)
         begun, data, kind = self._begun, record(result, bundled=whole), study.case.kind
-        with ThreadPoolExecutor(1) as pool:  # hashing and writing leave Python's lock to the report
+        with ThreadPoolExecutor(2) as pool:  # hashing and writing leave Python's lock to the report
             bundle = pool.submit(self._write_bundle, result, data, begun.fields.result().evidence) if whole else None
+            stamped = pool.submit(self._stamp, begun, data["id"])
             write_json(self.part / FILES[0], data)
             write_csv(self.part / FILES[1], certificate, labels(study.case, study.problem.mesh.dim), data["id"])
             shown = labelled(data, kind.quantities, study.problem.mesh.dim) | {"refines": kind.refines}
@@ -182,9 +183,12 @@ class Draft:
             write_report(self.part / FILES[4], shown, view, sweep=sweep(result), bundle=named)
             if bundle is not None:
                 bundle.result()
-            begun.written.result()
-            for path in [self.part / FILES[2], *sorted((self.part / MOVING[1]).glob("*.vtu"))]:
-                stamp(path, data["id"])
+            stamped.result()
+
+    def _stamp(self, begun: Begun, certificate: str) -> None:
+        """Put the certificate's id into the fields once they are written."""
+        for path in [begun.written.result(), *sorted((self.part / MOVING[1]).glob("*.vtu"))]:
+            stamp(path, certificate)
 
     def _write_bundle(self, result: Result, data: dict[str, Any], evidence: Evidence) -> None:
         """With what the certifier has at hand; a lifted problem's state is not the one that is drawn."""

@@ -134,6 +134,9 @@ def test_hexahedra_and_their_faces_make_one_mesh_and_say_so():
     assert any("hexahedra" in note for note in certificate.notes)
     with pytest.raises(pp.InputError, match="cut into simplices"):
         pp.certify(problem, problem.space.U0, problem.points([[0.5, 0.5, 0.5]]), target="discrete")
+    moving = pp.fem.Parabolic(mesh, source=1.0, end=0.1, steps=2)
+    with pytest.raises(pp.InputError, match="cut into simplices"):  # curved.md, step 4a
+        pp.certify(moving, moving.space.U0, moving.points([[0.5, 0.5, 0.5]], time=0.1), target="discrete")
 
 
 ABAQUS6 = """*NODE

@@ -130,13 +130,18 @@ class AbstractLifted(Transferable):
         """The digests of the problem itself: its queries are asked."""
         return self.base.fingerprint(what)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of the mesh and the data of the rest."""
+        return self.rest.notes
+
     def require_transfer(self) -> None:
         """Nothing to refuse: `lifted` has."""
 
     def finish(
         self, certificate: Certificate, queries: Queries, U: Vector, certifier: Certifier, *, own: bool
     ) -> Certificate:
-        """What the intervals are of, and notes, as the rest has them."""
+        """What the intervals are of, and remarks, as the rest has them."""
         return self.rest.finish(certificate, queries, U, certifier, own=own)
 
     def beside(self, certificate: Certificate, queries: Queries, U: Vector, raw: Vector | None) -> Certificate:

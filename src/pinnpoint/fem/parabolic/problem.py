@@ -53,7 +53,6 @@ from pinnpoint.fem.parabolic.sides import held_values
 from pinnpoint.fem.parabolic.storage import require_blocks, require_states, room_for
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.mesh.mesh import Mesh
-from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.mesh.refine import Refiner
 from pinnpoint.models.given import Prediction
 from pinnpoint.models.lifts import Lift
@@ -351,9 +350,9 @@ class Parabolic(MovingQueries):
     def finish(
         self, certificate: Certificate, queries: Queries, U: Vector, certifier: Certifier, *, own: bool
     ) -> Certificate:
-        """The same intervals with what they are of, and notes on the mesh."""
+        """The same intervals with what they are of, and which are averages over time."""
         of = DOMAINS[self.mesh.dim] if certificate.target == "continuous" else MESH
-        notes = (*unjoined_notes(self.mesh), *over_time(queries), *certificate.evidence.remarks)
+        notes = (*over_time(queries), *certificate.evidence.remarks)
         at, times = places_of(queries)
         return replace(certificate, interval_of=of, notes=notes, points=at, times=times)
 
