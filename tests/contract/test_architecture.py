@@ -198,6 +198,27 @@ def test_importing_the_package_loads_next_to_nothing():
     assert heavy == "False"
 
 
+def test_a_plain_case_loads_what_it_needs(tmp_path):
+    """Neither routes that it does not go nor parts of NumPy that nobody uses; whoever asks NumPy for these has them."""
+    path = tmp_path / "case.toml"
+    path.write_text(
+        '[mesh]\ngenerate = "square"\ncells = 2\n[problem]\nkind = "reaction-diffusion"\nsource = 1.0\n'
+        "[problem.dirichlet]\nboundary = 0.0\n[prediction]\nzero = true\n[[query]]\nat = [0.5, 0.4]\n"
+    )
+    code = (
+        "import sys; from pinnpoint.cli.main import main; assert not main(sys.argv[1:]); loaded = [*sys.modules]; "
+        "import numpy; print(*loaded, numpy.f2py.__name__, 'f2py' in dir(numpy), file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", code, "certify", str(path), "--quiet", "--out", str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    *loaded, name, listed = done.stderr.split()
+    assert (name, listed) == ("numpy.f2py", "True")
+    unused = {"numpy.f2py", "numpy.testing", "pinnpoint.certifiers.norm", "pinnpoint.certifiers.nonlinear.base"}
+    unused |= {"pinnpoint.transfer.everywhere.asked", "pinnpoint.fem.mesh_estimate", "pinnpoint.io.decks.problems"}
+    assert not unused & set(loaded)
+    assert "pinnpoint.transfer.equilibrated" in loaded
+
+
 def test_the_checker_loads_no_module_of_the_program_that_it_checks():
     code = "import sys, pinnpoint_verify; print([m for m in sys.modules if m.split('.')[0] == 'pinnpoint'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

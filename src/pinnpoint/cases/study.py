@@ -24,15 +24,8 @@ from pinnpoint.cases.specs import Case
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.decided import DECIDED, TOLERANCE
 from pinnpoint.certifiers.exact import Exact
-from pinnpoint.certifiers.inexact import Inexact
-from pinnpoint.certifiers.localized import Localized
-from pinnpoint.certifiers.nonlinear.root import Root
-from pinnpoint.certifiers.nonlinear.stationary import Stationary
-from pinnpoint.certifiers.norm import Norm
 from pinnpoint.certifiers.protocols import Certifier, Events, Step
-from pinnpoint.certifiers.randomized import Randomized
-from pinnpoint.certifiers.tolerance import MAX_DOFS, certify_to
-from pinnpoint.certifiers.verb import AnyMethod, foresee, narrowed, run, without_prediction
+from pinnpoint.certifiers.verb import foresee, narrowed, run, without_prediction
 from pinnpoint.fem.data.coefficients import require_defined
 from pinnpoint.fem.extraction import Formulas, NodeValues
 from pinnpoint.io.decks.text import read_text
@@ -45,17 +38,9 @@ from pinnpoint.systems.limits import Limit
 from pinnpoint.systems.queries import Queries
 
 if TYPE_CHECKING:
+    from pinnpoint.certifiers.verb import AnyMethod
     from pinnpoint.io.decks.problems import Deck
 
-METHODS: dict[str, Callable[..., AnyMethod]] = {
-    "exact": Exact,
-    "norm": Norm,
-    "inexact": Inexact,
-    "localized": Localized,
-    "randomized": Randomized,
-    "root": Root,
-    "stationary": Stationary,
-}
 ARGUMENTS = {
     "dofs": "mesh.dofs",
     "generate": "mesh.generate",
@@ -114,6 +99,8 @@ class Study:
 
     def _refined(self, events: Events) -> Result:
         spec = self.case.certificate
+        from pinnpoint.certifiers.tolerance import MAX_DOFS, certify_to
+
         best = certify_to(
             self.problem,
             self.prediction,
@@ -351,7 +338,36 @@ def make_method(case: Case) -> AnyMethod:
     options = dict(spec.options or {})
     if spec.method == "localized" and "radius" not in options:
         raise InputError("certificate.radius: the localized method needs one")
-    return METHODS[spec.method](rounding=spec.rounding, **options)
+    return method_named(spec.method)(rounding=spec.rounding, **options)
+
+
+def method_named(name: str) -> Callable[..., AnyMethod]:
+    """A method by its name in case files; only this one is loaded."""
+    if name == "exact":
+        return Exact
+    if name == "norm":
+        from pinnpoint.certifiers.norm import Norm
+
+        return Norm
+    if name == "inexact":
+        from pinnpoint.certifiers.inexact import Inexact
+
+        return Inexact
+    if name == "localized":
+        from pinnpoint.certifiers.localized import Localized
+
+        return Localized
+    if name == "randomized":
+        from pinnpoint.certifiers.randomized import Randomized
+
+        return Randomized
+    if name == "root":
+        from pinnpoint.certifiers.nonlinear.root import Root
+
+        return Root
+    from pinnpoint.certifiers.nonlinear.stationary import Stationary
+
+    return Stationary
 
 
 def provenance(case: Case) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +17,13 @@ from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.aims import NONE, Aims
 from pinnpoint.certifiers.decided import DECIDED, TOLERANCE, first_aims, hopeless, open_aims, undecided
 from pinnpoint.certifiers.protocols import Certifier, Problem, Step, Transferable
-from pinnpoint.certifiers.verb import AnyMethod, Way, default_method, run_by
+from pinnpoint.certifiers.verb import Way, default_method, run_by
 from pinnpoint.mesh.refine import dorfler
 from pinnpoint.models.given import Prediction
 from pinnpoint.systems.queries import Queries
+
+if TYPE_CHECKING:
+    from pinnpoint.certifiers.verb import AnyMethod
 
 THETA = 0.5
 """Share of the indicators that the marked cells hold."""

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,8 +19,6 @@ from pinnpoint.certificates.transfer import Route, Transfer
 from pinnpoint.certificates.verdicts import accept_limits, value_limits
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod
 from pinnpoint.certifiers.exact import Exact
-from pinnpoint.certifiers.nonlinear.base import AbstractNonlinearMethod
-from pinnpoint.certifiers.nonlinear.root import Root
 from pinnpoint.certifiers.protocols import Certifier, Liftable, Problem, SelfCertifying, Transferable
 from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.models.given import Prediction
@@ -31,11 +29,15 @@ from pinnpoint.systems.nonlinear import NonlinearSystem
 from pinnpoint.systems.queries import Ball, Extreme, Patch, Queries, without_solve
 from pinnpoint.systems.semilinear.base import AbstractSemilinear
 
+if TYPE_CHECKING:  # nonlinear methods are loaded where they are asked for
+    from pinnpoint.certifiers.nonlinear.base import AbstractNonlinearMethod
+
+    AnyMethod = AbstractMethod | AbstractNonlinearMethod
+
 log = logging.getLogger(__name__)
 TARGETS = ("discrete", "continuous")
 MOST_WORK = 10**9
 """The largest budget."""
-AnyMethod = AbstractMethod | AbstractNonlinearMethod
 
 
 def certify(
@@ -102,7 +104,7 @@ def certify(
         unused |= {"extraction": None if extraction == "nodal" else extraction}
         return _by_itself(system, U, queries, unused, target, budget, accept, limit)
     method = default_method(system) if method is None else method
-    if not isinstance(method, AbstractMethod | AbstractNonlinearMethod):
+    if not is_method(method):
         raise InputError(f"method: must be a method such as pinnpoint.Exact(); got {method!r}")
     if target not in (None, *TARGETS):
         raise InputError(f"target: must be 'discrete' or 'continuous'; got {target!r}")
@@ -210,7 +212,20 @@ def default_method(system: Any) -> AnyMethod:
     if isinstance(system, Problem) and system.surely_linear:
         return Exact()
     inner = system.system if isinstance(system, Problem) else system
-    return Root() if isinstance(inner, AbstractSemilinear | NonlinearSystem) else Exact()
+    if not isinstance(inner, AbstractSemilinear | NonlinearSystem):
+        return Exact()
+    from pinnpoint.certifiers.nonlinear.root import Root
+
+    return Root()
+
+
+def is_method(method: object) -> bool:
+    """Whether it is one of the methods, of linear systems or of nonlinear ones."""
+    if isinstance(method, AbstractMethod):
+        return True
+    from pinnpoint.certifiers.nonlinear.base import AbstractNonlinearMethod
+
+    return isinstance(method, AbstractNonlinearMethod)
 
 
 def narrowing(plain: Certificate, found: Certificate) -> Vector:

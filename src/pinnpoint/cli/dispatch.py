@@ -15,6 +15,7 @@ from pinnpoint.base.errors import PinnpointError, shortage
 from pinnpoint.base.version import __version__
 from pinnpoint.cli.commands import add_commands
 from pinnpoint.cli.process import ending_at_once, unwritten
+from pinnpoint.cli.sooner import without_unused_names
 
 NO_THREAD = "can't start new thread"
 """What Python says when memory does not suffice for one."""
@@ -33,7 +34,8 @@ def dispatch(argv: Sequence[str], *, alone: bool = False) -> int:
     try:
         with ending_at_once() if alone else nullcontext():
             arguments = parse(argv)
-            command = importlib.import_module(f"pinnpoint.cli.{arguments.command}")
+            with without_unused_names():
+                command = importlib.import_module(f"pinnpoint.cli.{arguments.command}")
         code = int(command.run(arguments))
     except SystemExit as end:  # of the parser, which may have printed
         code = _arrived(int(end.code or 0))

@@ -19,7 +19,6 @@ from pinnpoint.fem.curved.bending import Bending
 from pinnpoint.fem.data.coefficients import Data
 from pinnpoint.fem.data.held import HeldBoundary
 from pinnpoint.fem.fields import of_cells, of_group
-from pinnpoint.fem.mesh_estimate import mesh_estimate
 from pinnpoint.mesh.curves import curve_notes
 from pinnpoint.mesh.display import mesh_html
 from pinnpoint.mesh.gluing import Gluing
@@ -97,6 +96,8 @@ class FiniteElements(Problem):
         if certificate.target == "continuous":
             of = self.domain if own else TRANSFERRED
             return replace(certificate, interval_of=of, notes=certificate.evidence.remarks)
+        from pinnpoint.fem.mesh_estimate import mesh_estimate  # only the discrete target asks for one
+
         estimate = mesh_estimate(self, queries, U, certifier, certificate.evidence.state)
         why = f"what the mesh leaves of these values was not estimated: {estimate.why}"
         notes = () if estimate.sizes is not None else (why,)

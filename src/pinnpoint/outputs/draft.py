@@ -23,7 +23,6 @@ from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.json import identified, write_json
 from pinnpoint.certifiers.base import AbstractCertifier
 from pinnpoint.certifiers.exact import Exact
-from pinnpoint.certifiers.localized import LocalizedCertifier
 from pinnpoint.certifiers.protocols import Certifier, Problem
 from pinnpoint.fem.lifts.lifted import AbstractLifted
 from pinnpoint.fem.parabolic.asking import MovingQueries
@@ -255,7 +254,11 @@ def sweep(result: Result) -> dict[str, Any] | None:
     """Local and tail parts over the radius of the ball, where the method is localized by distance."""
     study, certifier = result.study, result.certifier
     queries = study.queries
-    if not isinstance(certifier, LocalizedCertifier) or queries.points is None or len(queries) > SWEPT:
+    if study.case.certificate.method != "localized" or queries.points is None or len(queries) > SWEPT:
+        return None
+    from pinnpoint.certifiers.localized import LocalizedCertifier  # only this method has balls
+
+    if not isinstance(certifier, LocalizedCertifier):
         return None
     rows = study.problem.system.row_points
     reach = float(np.linalg.norm(np.ptp(rows, axis=0)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pinnpoint.base.brief import brief
@@ -259,6 +260,11 @@ Goal = Linear | Extreme
 """What a query asks of the PDE's own solution."""
 ERRORS: dict[type[object], str] = {Everywhere: "everywhere", L2Error: "l2-error", EnergyError: "energy-error"}
 """What asks for an error of the prediction rather than for a value of the solution, and its word in case files."""
+
+
+def extreme_queries(goals: Sequence[Goal | None]) -> list[int]:
+    """Numbers of the queries that are no linear functionals."""
+    return [i for i, goal in enumerate(goals) if isinstance(goal, Extreme)]
 
 
 def time_of(goal: Goal | None) -> float | None:

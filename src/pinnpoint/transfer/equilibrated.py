@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,7 +19,7 @@ from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.extremes import Extremes
 from pinnpoint.certificates.transfer import PRODUCTS, Route, TransferBound, TransferContext, with_reserve
 from pinnpoint.rounding.arithmetic import UNIT, require_round_to_nearest, up
-from pinnpoint.systems.goals import Everywhere, Maximum, Minimum
+from pinnpoint.systems.goals import Everywhere, Maximum, Minimum, extreme_queries
 from pinnpoint.systems.queries import Ball, Goal, Point, Queries
 from pinnpoint.taylor.bernstein import Density, pairs
 from pinnpoint.transfer.boundary.data_lift import DataLift
@@ -27,11 +27,6 @@ from pinnpoint.transfer.boundary.gaps import flux_change, is_met
 from pinnpoint.transfer.boundary.space_lift import SpaceLift, lift_of
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.energy.estimator import Bounds, Pair, Side
-from pinnpoint.transfer.everywhere.asked import asked_for, extreme_queries
-from pinnpoint.transfer.everywhere.grounds import require_grounds
-from pinnpoint.transfer.everywhere.lengths import by_energy
-from pinnpoint.transfer.everywhere.mirrors import mirrors
-from pinnpoint.transfer.everywhere.setting import OnCells, Setting
 from pinnpoint.transfer.flux.rests import Rests
 from pinnpoint.transfer.goals import Functional, functionals
 from pinnpoint.transfer.line.one_dimension import pointwise
@@ -40,6 +35,9 @@ from pinnpoint.transfer.media.medium import mean_square
 from pinnpoint.transfer.media.varied_gaps import spread, varied_change, varied_flux_change
 from pinnpoint.transfer.nonlinear.ceilings import Ceilings
 from pinnpoint.transfer.spectrum.indefinite import Indefinite
+
+if TYPE_CHECKING:  # what bounds on cells need is loaded where an extreme is asked for
+    from pinnpoint.transfer.everywhere.setting import OnCells
 
 log = logging.getLogger(__name__)
 
@@ -200,6 +198,8 @@ class Equilibrated(Route):
         asked, extreme = self.queries, extreme_queries(self.queries.goals)
         if not extreme:
             return functionals(self.model, asked, self.facets_of, self.cells_of)
+        from pinnpoint.transfer.everywhere.grounds import require_grounds
+
         values = [i for i in extreme if isinstance(asked.goals[i], Everywhere | Maximum | Minimum)]
         name = asked.names[(values or extreme)[0]]
         require_grounds(self.model, name, solved=True, pointwise=bool(values))
@@ -230,7 +230,7 @@ class Equilibrated(Route):
         lift = self._lift(state, mismatch)
         self._require_met(mismatch, lift)
         extreme = extreme_queries(self.queries.goals)
-        seen = OnCells.empty(model, side) if extreme else None
+        seen = self._on_cells(side) if extreme else None
         primal, pairs_ = self._measure(side, duals, seen, lift, rests)
         found = [self._enclosed(i, state, primal, pairs_.get(i), duals.get(i)) for i in range(len(self.goals))]
         if self.indefinite is None and model.medium is None:
@@ -255,7 +255,7 @@ class Equilibrated(Route):
             "work": np.array([J.work for J in self.goals]),
         }
         evidence = Evidence(
-            extremes=self._extremes(Setting(model, side, primal, seen), (mismatch, sure)) if extreme else None,
+            extremes=self._extremes(side, primal, seen, (mismatch, sure)) if extreme else None,
             indicators=indicators(model, primal, pairs_, self._sums(terms), self.tolerance),
             mismatched_cells=model.mismatched_cells(state, mismatch),
             remarks=(*foreseen(model), *remarks(self.queries.names, self.goals, found, model.budget)),
@@ -324,7 +324,18 @@ class Equilibrated(Route):
             corner = flux_change(model, lift.ends, dual)
         return replace(enclosed, center=center, rounding=rounding), float(up(rest + corner, 4))
 
-    def _extremes(self, setting: Setting, mismatch: tuple[float, bool]) -> Extremes:
+    def _on_cells(self, side: Side) -> OnCells:
+        """Room for what is left on each cell."""
+        from pinnpoint.transfer.everywhere.setting import OnCells
+
+        return OnCells.empty(self.model, side)
+
+    def _extremes(self, side: Side, primal: Bounds, seen: OnCells | None, mismatch: tuple[float, bool]) -> Extremes:
+        from pinnpoint.transfer.everywhere.asked import asked_for
+        from pinnpoint.transfer.everywhere.lengths import by_energy
+        from pinnpoint.transfer.everywhere.setting import Setting
+
+        setting = Setting(self.model, side, primal, seen)
         model, eta = self.model, setting.energy
         if self.indefinite is not None:
             gone = self.indefinite.defect(setting.side.nodal, model.load, model.boundary_load)
@@ -341,6 +352,8 @@ class Equilibrated(Route):
 
     def _spread(self) -> float:
         """How many times its size data on the boundary changes the solution, where the reaction is negative."""
+        from pinnpoint.transfer.everywhere.mirrors import mirrors
+
         planes, medium = mirrors(self.model), self.model.medium
         if planes is None:
             return math.inf

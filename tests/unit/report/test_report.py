@@ -100,8 +100,9 @@ def test_the_table_shows_the_certificate(made, name):
         assert claim["claim"] in "".join(page.text)
     for found in data["inputs"].values():
         assert found.get("sha256", "") in html
-    assert "NaN" not in html.split("<script>")[0]
-    assert "Infinity" not in html.split("<script>")[0]
+    words = re.sub(r"base64,[\w+/=]+", "", html.split("<script>")[0])  # three letters occur in any picture
+    assert "NaN" not in words
+    assert "Infinity" not in words
     ids = [a["id"] for _, a in page.found if "id" in a]
     assert len(ids) == len(set(ids))
     assert not [a for _, a in page.found if "style" in a or any(k.startswith("on") for k in a)]

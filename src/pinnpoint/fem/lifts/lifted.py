@@ -51,7 +51,6 @@ from pinnpoint.systems.spaces import AdmissibleSpace
 from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.taylor.simplices import density, enclose
 from pinnpoint.transfer.boundary.facets import measures
-from pinnpoint.transfer.everywhere.unsolved import unsolved
 from pinnpoint.transfer.points.data_term import data_term
 from pinnpoint.transfer.points.kernels import UniformKernel
 
@@ -199,6 +198,8 @@ class Lifted(AbstractLifted):
     def unsolved(self, queries: Queries, budget: int | None = None) -> Certificate:
         """The largest error from the residual alone."""
         claims = (self._claim(not isinstance(self.lift, OpaqueLift)),)
+        from pinnpoint.transfer.everywhere.unsolved import unsolved  # with all that bounds on cells need
+
         found = unsolved(self.rest.continuum(Topology.of(self.mesh), budget), queries, claims)
         notes = (*unjoined_notes(self.mesh), *self.rest.curve_notes(), *found.notes)
         return replace(found, interval_of=self.rest.domain, notes=notes)

@@ -14,7 +14,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.extremes import Extremes, Found
 from pinnpoint.rounding.arithmetic import up
-from pinnpoint.systems.goals import EnergyError, Everywhere, Extreme, Goal, L2Error, Maximum, Minimum
+from pinnpoint.systems.goals import EnergyError, Everywhere, Goal, L2Error, Maximum, Minimum, extreme_queries
 from pinnpoint.systems.queries import Queries
 from pinnpoint.transfer.everywhere.lengths import energy_length, is_plain, mean_length
 from pinnpoint.transfer.everywhere.ranges import largest_value
@@ -139,8 +139,3 @@ def thorough(goals: Sequence[Goal | None]) -> bool:
     """Whether the mesh constant may cost whatever it takes: where it was said so, and where nothing else will do."""
     said = (g for g in goals if isinstance(g, Everywhere | Maximum | Minimum))
     return any(g.thorough for g in said) or any(isinstance(g, L2Error) for g in goals)
-
-
-def extreme_queries(goals: Sequence[Goal | None]) -> list[int]:
-    """Numbers of the queries that are no linear functionals."""
-    return [i for i, goal in enumerate(goals) if isinstance(goal, Extreme)]

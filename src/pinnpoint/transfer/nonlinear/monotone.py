@@ -42,7 +42,7 @@ from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.extremes import Extremes
 from pinnpoint.certificates.transfer import PRODUCTS, Route, TransferBound, TransferContext, with_reserve
 from pinnpoint.rounding.arithmetic import UNIT, at_most, down, gamma, require_round_to_nearest, sum_up, up
-from pinnpoint.systems.goals import EnergyError, Everywhere, Maximum, Minimum
+from pinnpoint.systems.goals import EnergyError, Everywhere, Maximum, Minimum, extreme_queries
 from pinnpoint.systems.queries import Queries
 from pinnpoint.taylor.bernstein import Density, pairs
 from pinnpoint.transfer.continuum import Continuum, bernstein
@@ -61,9 +61,6 @@ from pinnpoint.transfer.equilibrated import (
     remarks,
     within,
 )
-from pinnpoint.transfer.everywhere.asked import asked_for, extreme_queries
-from pinnpoint.transfer.everywhere.grounds import require_grounds
-from pinnpoint.transfer.everywhere.setting import OnCells, Setting
 from pinnpoint.transfer.goals import Functional, functionals
 from pinnpoint.transfer.line.one_dimension import pointwise
 from pinnpoint.transfer.media.coefficients import Field
@@ -170,6 +167,8 @@ class Monotone(Route):
         asked, extreme = self.queries, extreme_queries(self.queries.goals)
         values = [i for i in extreme if isinstance(asked.goals[i], Everywhere | Maximum | Minimum)]
         if extreme:
+            from pinnpoint.transfer.everywhere.grounds import require_grounds
+
             name = asked.names[(values or extreme)[0]]
             require_grounds(self.model, name, solved=True, pointwise=bool(values))
         some = asked.only([i for i in range(len(asked)) if i not in extreme]) if len(extreme) < len(asked) else None
@@ -242,6 +241,9 @@ class Monotone(Route):
 
     def _extremes(self, primal: Primal, mismatch: tuple[float, bool]) -> Extremes:
         """What is known of the largest error, of norms and of extreme values."""
+        from pinnpoint.transfer.everywhere.asked import asked_for
+        from pinnpoint.transfer.everywhere.setting import OnCells, Setting
+
         for goal, name in zip(self.queries.goals, self.queries.names, strict=True):
             if isinstance(goal, EnergyError) and mismatch[0] > 0.0:
                 raise InputError(
