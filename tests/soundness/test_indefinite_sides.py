@@ -1,4 +1,4 @@
-"""Reactions below zero beside Robin groups and periodic pairs, below the first eigenvalue."""
+"""Reactions below zero beside Robin groups and periodic pairs; those above the first eigenvalue are not bundled."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def test_the_first_eigenvalue_from_below(problem, first):
     assert 0.9 * first < found.floor < first
 
 
-@pytest.mark.parametrize("problem", [exchanged(-30.0), tube(-30.0)], ids=["robin", "periodic"])
-def test_above_the_first_eigenvalue_it_is_refused(problem):
-    with pytest.raises(InputError, match=r"must be below them all|cells are too large"):
+@pytest.mark.parametrize("problem", [exchanged(-30.0, n=4), tube(-44.0)], ids=["robin", "periodic"])
+def test_what_is_not_separated_is_refused_with_the_diameter_that_would_do(problem):
+    with pytest.raises(InputError, match=r"not separated from the eigenvalues.*needs cells of a diameter of about"):
         pp.certify(problem, problem.space.U0, problem.points(X))
 
 

@@ -96,7 +96,7 @@ class ReactionDiffusion(ScalarQueries):
         averaged over each cell (which for degree 2 limits the order, and has no continuous target).
     reaction
         c: a number, an expression, a table from cell groups to these, one number per cell, or a function. With
-        convection c − ½∇·b ≥ 0 is needed; without it numbers below zero need a gap in the spectrum, which the
+        convection c − ½∇·b ≥ 0 is needed; without it values below zero need a gap in the spectrum, which the
         continuous target proves or refuses.
     convection
         b: d numbers or expressions, or a table from cell groups to these.

@@ -41,7 +41,7 @@ from pinnpoint.transfer.flux.rests import Rests
 from pinnpoint.transfer.flux.targets import against_gradients, targets
 from pinnpoint.transfer.helpers import Helpers
 from pinnpoint.transfer.media.coefficients import Coefficients, Field
-from pinnpoint.transfer.media.medium import Medium, spared
+from pinnpoint.transfer.media.medium import Medium, sinks, spared
 from pinnpoint.transfer.media.outflow import Outflow
 from pinnpoint.transfer.media.regional import Regional, pieces
 from pinnpoint.transfer.points.ground import Ground
@@ -206,7 +206,14 @@ class Continuum:
     @cached_property
     def growth(self) -> float:
         """How much larger norms of errors may be because c − ½∇·b is only proved to be nearly ≥ 0."""
-        return 1.0 if self.medium is None else spared(self.medium, self.anchors, self.topology, self.outflow)
+        if self.medium is None or self.deep:
+            return 1.0
+        return spared(self.medium, self.anchors, self.topology, self.outflow)
+
+    @cached_property
+    def deep(self) -> bool:
+        """Whether a reaction that varies falls further than coercivity can pay for, and nothing convects."""
+        return self.medium is not None and sinks(self.medium, self.anchors)
 
     @cached_property
     def outflow(self) -> Outflow | None:

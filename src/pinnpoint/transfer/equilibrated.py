@@ -357,7 +357,7 @@ class Equilibrated(Route):
         planes, medium = mirrors(self.model), self.model.medium
         if planes is None:
             return math.inf
-        return self.indefinite.spread(planes) if medium is None else spread(self.model, medium, planes)  # type: ignore[union-attr]
+        return spread(self.model, medium, planes) if self.indefinite is None else self.indefinite.spread(planes)  # type: ignore[arg-type]
 
     def _require_held(self) -> None:
         """Parts that meet in a vertex or an edge alone do not hold each other, whatever the discrete system says."""

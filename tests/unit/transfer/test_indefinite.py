@@ -73,6 +73,7 @@ def test_coefficients_that_jump_and_free_sides_are_separated_too():
     from scipy.linalg import eigh
 
     from pinnpoint.transfer.spectrum.conforming import conforming
+    from pinnpoint.transfer.spectrum.forms import Forms
 
     def setting(n):
         mesh = pp.io.generate("square", n)
@@ -83,7 +84,7 @@ def test_coefficients_that_jump_and_free_sides_are_separated_too():
 
     model = model_of(setting(16))
     found = separation(model)
-    space = conforming(model, np.maximum(-model.reaction, 0.0))
+    space = conforming(model, Forms.of(model))
     near = eigh(space.mass.toarray(), space.stiffness.toarray(), eigvals_only=True)[::-1]
     true = 1.0 / near[near > 1e-12][:6]  # from above, by quadratic elements
     m = int(np.sum(true < 1.0))

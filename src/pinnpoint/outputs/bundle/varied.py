@@ -34,7 +34,12 @@ MOST_REGIONS = 64
 def varied_obstacle(witness: Witness) -> str:
     """Why the checker cannot prove what rests on coefficients that vary inside cells; empty where it can."""
     model = witness.route.model
-    given = model.coefficients
+    given, turned = model.coefficients, witness.route.indefinite
+    if turned is not None and turned.gap.wide:
+        return (
+            "problem: a reaction between eigenvalues beside coefficients that vary, Robin groups or periodic pairs has "
+            "no witnesses for the checker"
+        )
     if given is None:
         return ""
     if any(isinstance(goal, Extreme) for goal in witness.route.queries.goals or ()):

@@ -112,7 +112,7 @@ def assemble(topology: Topology, kappa: Vector, held: Mask, same: Index | None =
     Parameters
     ----------
     kappa
-        κ > 0 on each cell.
+        κ > 0 on each cell, or a symmetric matrix (C, d, d).
     held
         Which facets are Dirichlet, (F,): Crouzeix–Raviart functions have mean zero there, linear ones vanish.
     same
@@ -154,10 +154,15 @@ def _cells(T: Topology, kappa: Vector) -> tuple[Vector, Vector, Vector, Vector]:
     for a in range(0, C, CHUNK):
         part = slice(a, min(a + CHUNK, C))
         shapes = Shapes.of(T.points, T.cells[part])
-        weighted = kappa[part] * shapes.volume
-        k[part] = np.einsum("icn,jcn,n->nij", shapes.gradients, shapes.gradients, weighted)
-        # band.md, step 1g
-        wrong[part] = up(4.0 * d * weighted * shapes.steep**2 * (shapes.slack + gamma(16)), 32)
+        size = d * kappa[part] if kappa.ndim == 1 else np.abs(kappa[part]).sum(axis=(1, 2))
+        if kappa.ndim == 1:
+            k[part] = np.einsum("icn,jcn,n->nij", shapes.gradients, shapes.gradients, kappa[part] * shapes.volume)
+        else:
+            flow = np.einsum("ncd,jdn->jcn", kappa[part], shapes.gradients)
+            both = np.einsum("icn,jcn,n->nij", shapes.gradients, flow, shapes.volume)
+            k[part] = 0.5 * (both + np.swapaxes(both, 1, 2))
+        # band.md, step 1g; indefinite.md, step 13d
+        wrong[part] = up(4.0 * size * shapes.volume * shapes.steep**2 * (shapes.slack + gamma(16)), 32)
         volume[part], slack[part] = shapes.volume, shapes.slack
     return k, wrong, volume, slack
 

@@ -79,7 +79,7 @@ def by_energy(
     """
     if indefinite is not None:
         mean, q = float(up(energy / math.sqrt(indefinite.gap.floor), 4)), -model.reaction
-        if float(q.min()) == float(q.max()):
+        if model.medium is None and float(q.min()) == float(q.max()):
             mean = min(mean, float(up(carried / float(q.min()), 2)))
         return at_most(mean), energy
     if model.medium is None and model.exchange is None and model.gluing is None:

@@ -87,9 +87,17 @@ def forecast(topology: Topology) -> float:
 
 
 def mesh_constant(
-    topology: Topology, kappa: Vector, held: Mask, *, same: Index | None = None, thorough: bool = True
+    topology: Topology,
+    kappa: Vector,
+    held: Mask,
+    *,
+    same: Index | None = None,
+    thorough: bool = True,
+    least: Vector | None = None,
 ) -> MeshConstant:
     """M_h of a mesh, κ > 0 on each cell, and the facets of Γ_D; `same` is what stands for each vertex at pairs.
+
+    Where κ is a matrix on each cell, (C, d, d), `least` has lower bounds of its eigenvalues.
 
     *Guarantee:* deterministic, rounding included. *Cost:* factorizations of the linear and of the Crouzeix–Raviart
     stiffness for a suggestion, and one of a matrix with a wider stencil for the proof, or as many as it takes with
@@ -100,7 +108,7 @@ def mesh_constant(
     CertificationError
         Where nothing is held, the mesh is beyond the budget, or no factorization succeeded.
     """
-    d, C_h = topology.dim, interpolation_constant(topology, kappa)
+    d, C_h = topology.dim, interpolation_constant(topology, kappa if least is None else least)
     if not np.any(held):
         raise CertificationError("mesh constant: no facet is Dirichlet, so constants are orthogonal to nothing")
     if d == 1:  # band.md, step 1i

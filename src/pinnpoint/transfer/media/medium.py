@@ -267,6 +267,14 @@ def mean_square(anchors: Anchors) -> float:
     return float(up(means + float(anchors.convex.max()) ** 2, 8))  # varying.md, step 1c
 
 
+def sinks(medium: Medium, anchors: Anchors) -> bool:
+    """Whether c falls below zero further than `DEEPEST` of coercivity pays for, where nothing convects."""
+    lack = max(0.0, -float(medium.floor.min()))
+    if medium.coefficients.convective or lack == 0.0:
+        return False
+    return not float(up(lack * mean_square(anchors))) <= DEEPEST  # indefinite.md, step 13a
+
+
 def spared(medium: Medium, anchors: Anchors, topology: Topology, outflow: Outflow | None) -> float:
     """A factor ≥ 1 by which norms of errors may be larger because m = c − ½∇·b is only proved to be ≥ −ε, or b·n is.
 
@@ -280,26 +288,13 @@ def spared(medium: Medium, anchors: Anchors, topology: Topology, outflow: Outflo
     square = mean_square(anchors)
     share = float(up(lack * square))  # varying.md, step 1c
     if not share <= (SPARE if medium.coefficients.convective else DEEPEST):
-        raise _too_low(medium.coefficients.convective, place(medium.vertices[worst]), lack, square)
+        raise InputError(
+            "convection, reaction: c − ½∇·b must be ≥ 0, which could not be proved; the lower bound found near "
+            f"{place(medium.vertices[worst])} is {-lack:.3e}; give a larger reaction, or say target='discrete'"
+        )
     if outflow is not None:
         through = outflow.lack(topology, anchors, square)
         if not through <= SPARE:
             require_outward(outflow, topology)
         share = float(up(share + through))
     return float(up(1.0 / down(math.sqrt(float(down(1.0 - share))), 2), 4))  # varying.md, step 1c
-
-
-def _too_low(convective: bool, where: list[float], lack: float, square: float) -> InputError:
-    """The refusal of a reaction, with the place and the number."""
-    if convective:
-        return InputError(
-            "convection, reaction: c − ½∇·b must be ≥ 0, which could not be proved; the lower bound found near "
-            f"{where} is {-lack:.3e}; give a larger reaction, or say target='discrete'"
-        )
-    least = DEEPEST / square if math.isfinite(square) else 0.0
-    return InputError(
-        "reaction: as a formula, or beside a diffusion that is a formula or a matrix, it may fall to "
-        f"{-least:.3g} here, {DEEPEST:g} of what is proved of the first eigenvalue; the lower bound found near {where} "
-        f"is {-lack:.3e}; give numbers on cells or groups for both, which may lie between eigenvalues, or say "
-        "target='discrete'"
-    )

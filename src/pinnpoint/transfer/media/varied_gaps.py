@@ -19,15 +19,15 @@ import math
 import numpy as np
 
 from pinnpoint.base.arrays import Vector
-from pinnpoint.rounding.arithmetic import at_most, sum_up, up
+from pinnpoint.rounding.arithmetic import at_most, gamma, sum_up, up
+from pinnpoint.taylor.bernstein import Density, gram
 from pinnpoint.transfer.boundary.facets import measures
-from pinnpoint.transfer.continuum import Continuum
+from pinnpoint.transfer.continuum import Continuum, bernstein
 from pinnpoint.transfer.energy.estimator import CHUNK
 from pinnpoint.transfer.energy.geometry import Shapes
 from pinnpoint.transfer.everywhere.constants import density_constant
 from pinnpoint.transfer.goals import Functional
 from pinnpoint.transfer.media.medium import Medium, Piece, mean_square
-from pinnpoint.transfer.spectrum.indefinite import mean_size, state_size
 
 
 def varied_change(
@@ -56,8 +56,10 @@ def spread(model: Continuum, medium: Medium, planes: int) -> float:
     return at_most(float(up(1.0 + constant * own, 32)))  # varying.md, step 5d
 
 
-def varied_flux_change(model: Continuum, medium: Medium, mismatch: float, dual: Vector, error: float) -> float:
-    """Upper bound of |B(D, z)| for |δ_i| ≤ `mismatch` and ‖ε‖ ≤ `error`."""
+def varied_flux_change(
+    model: Continuum, medium: Medium, mismatch: float, dual: Vector, error: float, square: float | None = None
+) -> float:
+    """Upper bound of |B(D, z)| for |δ_i| ≤ `mismatch`, ‖ε‖ ≤ `error` and ‖ε‖₂² ≤ `square` ‖ε‖², by default P²."""
     held = np.zeros(model.size)
     held[np.unique(model.nodes_of(model.topology.facets[model.dirichlet_facets()]))] = mismatch
     own, z = held[model.cell_nodes].max(axis=1), dual[model.cell_nodes]
@@ -70,10 +72,25 @@ def varied_flux_change(model: Continuum, medium: Medium, mismatch: float, dual: 
     b = 0.0 if medium.convection is None else np.sqrt(np.sum([size_on(p) ** 2 for p in medium.convection], axis=0))
     lower = b * rise + size_on(medium.reaction) * top
     first = sum_up(up(volume * (A * rise * dual_rise + lower * dual_top), 32))
-    square = mean_square(model.anchors)
+    square = mean_square(model.anchors) if square is None else square
     roots = [math.sqrt(sum_up(up(volume * v, 32))) for v in (A * rise**2, lower**2)]
     rest = roots[0] + (math.sqrt(square) * roots[1] if roots[1] else 0.0)
     return at_most(float(up(first + error * rest * model.growth, 32)))  # varying.md, step 5b
+
+
+def mean_size(what: Density, m: int) -> Vector:
+    """Upper bounds of the mean of |w| on each simplex."""
+    b = what.coefficients
+    square = np.einsum("ni,ij,nj->n", b, gram(m), b) if m else b[:, 0] ** 2
+    size = np.abs(b).max(axis=1, initial=0.0)
+    return np.asarray(up(np.sqrt(np.maximum(square, 0.0) + gamma(64) * size**2 + what.high**2) + what.error2, 16))
+
+
+def state_size(model: Continuum, nodal: Vector) -> Vector:
+    """Upper bounds of the mean of |v_h| on each cell."""
+    w = nodal[model.cell_nodes]
+    blur = np.asarray(up(gamma(16) * np.abs(w).max(axis=1)))
+    return mean_size(Density(bernstein(w, model.d, model.degree), np.zeros(len(w)), blur, blur), model.d)
 
 
 def size_on(piece: Piece) -> Vector:

@@ -21,12 +21,12 @@ import numpy as np
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
-from pinnpoint.base.errors import CertificationError, InputError
-from pinnpoint.rounding.arithmetic import at_most, gamma, norm_up, sum_up, up
-from pinnpoint.taylor.bernstein import Density, gram
+from pinnpoint.base.errors import CertificationError
+from pinnpoint.rounding.arithmetic import at_most, down, gamma, norm_up, sum_up, up
+from pinnpoint.taylor.bernstein import Density, gram, means
 from pinnpoint.transfer.boundary.facets import FacetLoad, measures
 from pinnpoint.transfer.boundary.gaps import extension_energy, state_energy
-from pinnpoint.transfer.continuum import Continuum, bernstein, shape_table
+from pinnpoint.transfer.continuum import Continuum, shape_table
 from pinnpoint.transfer.energy.anchors import DIRICHLET
 from pinnpoint.transfer.energy.cells import State
 from pinnpoint.transfer.energy.estimator import CHUNK
@@ -34,6 +34,8 @@ from pinnpoint.transfer.energy.geometry import Shapes
 from pinnpoint.transfer.everywhere.constants import density_constant
 from pinnpoint.transfer.everywhere.mesh_constant import MeshConstant, mesh_constant
 from pinnpoint.transfer.goals import Functional
+from pinnpoint.transfer.media.varied_gaps import mean_size, state_size, varied_flux_change
+from pinnpoint.transfer.spectrum.forms import Forms
 from pinnpoint.transfer.spectrum.separation import RESERVE, Separation, separation
 
 
@@ -49,31 +51,52 @@ class Indefinite:
     @classmethod
     def of(cls, model: Continuum) -> Indefinite | None:
         """Of a problem; None where its reaction is nowhere negative."""
-        if not np.any(model.reaction < 0.0):
-            return None
-        if model.coefficients is not None:
-            raise InputError(
-                "reaction: is negative somewhere, which the continuous target covers for numbers on cells or groups "
-                "and without convection. Say target='discrete'"
-            )
-        return cls(model, separation(model))
+        falls = bool(np.any(model.reaction < 0.0)) if model.medium is None else model.deep
+        return cls(model, separation(model)) if falls else None
+
+    @cached_property
+    def forms(self) -> Forms:
+        """The forms on cells."""
+        return Forms.of(self.model)
 
     @cached_property
     def mesh_factor(self) -> float:
-        """M = √(max q) M_h; infinite where M_h is not at hand, or where the reaction changes its sign."""
-        model = self.model
-        if np.any(model.reaction > 0.0) or model.exchange is not None or model.gluing is not None:
+        """M with ‖v‖_q ≤ M‖v‖_a for all v orthogonal to the linear elements; infinite where M_h is not at hand."""
+        model, gap = self.model, self.gap
+        other = np.any(model.reaction > 0.0) or model.exchange is not None or model.gluing is not None
+        if (other and not gap.wide) or self.mesh is None:
             return math.inf
-        found = self.mesh
-        return (
-            math.inf if found is None else float(up(math.sqrt(self.gap.weight) * found.value * (1.0 + RESERVE)))
-        )  # indefinite.md, step 3b
+        if not gap.wide:
+            # indefinite.md, step 3b
+            return float(up(math.sqrt(gap.weight) * self.mesh.value * (1.0 + RESERVE)))
+        M, D = self.mesh.value, self.forms.apart
+        square = (1.0 + D) * M * M  # of ‖v₀‖₂ against ‖v‖_a
+        gone = D * D / down(1.0 - D) + float(self.forms.rise.top.max()) * square + (1.0 + D) * self._through(M)
+        found = math.sqrt(square) + math.sqrt(up(gone / down(gap.floor * down(1.0 - D)), 16))
+        return float(up(math.sqrt(gap.weight) * found, 32))  # indefinite.md, step 13g
+
+    def _through(self, M: float) -> float:
+        """Upper bound of ∫αv² over Robin facets where ‖v‖₂ ≤ M‖∇v‖ and that length is 1."""
+        model, on = self.model, self.model.exchange
+        if on is None:
+            return 0.0
+        area, slack = measures(model.points[on.vertices])
+        share = np.zeros(len(model.kappa))
+        np.add.at(share, model.topology.facet_cells[on.facets, 0], up(on.top * area * (1.0 + slack), 8))
+        share = np.asarray(up(share / model.anchors.volume, 8))
+        steep = share * 2.0 * model.anchors.diameter / (model.d * down(np.sqrt(self.forms.least), 2))
+        return float(up(float(share.max()) * M * M + float(steep.max()) * M, 16))  # indefinite.md, step 13f
 
     @cached_property
     def mesh(self) -> MeshConstant | None:
-        """M_h with its proof; None where it has none."""
+        """M_h of the mean coefficients with its proof; None where it has none."""
+        model, forms = self.model, self.forms
+        if not (forms.apart < 1.0 and float(forms.least.min()) > 0.0):
+            return None
+        least = forms.least if forms.middle.ndim == 3 else None
+        same = None if model.gluing is None else model.gluing.vertex
         try:
-            return mesh_constant(self.model.topology, self.model.kappa, self.model.kind == DIRICHLET)
+            return mesh_constant(model.topology, forms.middle, model.kind == DIRICHLET, same=same, least=least)
         except CertificationError:
             return None
 
@@ -89,7 +112,8 @@ class Indefinite:
         """R = √(max q/ℓ) ‖R‖_{V_h′} of a state with its source and load."""
         if not math.isfinite(self.mesh_factor):
             return math.inf
-        found = residual(self.model, self.gap.floor, nodal, source, load)
+        wanted = self.model.wanted(nodal, load, dual=False)  # g − αv_h on Robin facets
+        found = residual(self.model, self.gap.floor, nodal, source, load if wanted is None else wanted)
         return at_most(float(up(math.sqrt(up(self.gap.weight / self.gap.floor)) * found)))
 
     def ends(
@@ -151,6 +175,9 @@ class Indefinite:
             grown = gap.gain * math.sqrt(gap.weight / gap.floor) * whole * math.sqrt(lengths)
             return at_most(float(up(mismatch * (1.0 + grown), 32)))  # indefinite.md, step 4c
         missing = gap.gain * math.sqrt(gap.weight / gap.floor) * eta  # of ‖ε‖_q
+        if J.lift is not None and model.medium is not None:
+            # indefinite.md, step 13h
+            return varied_flux_change(model, model.medium, mismatch, dual, gap.gain * eta, 1.0 / gap.floor)
         if J.lift is not None:
             reach = state_energy(model, dual) + math.sqrt(1.0 + gap.weight / gap.floor) * gap.gain * eta
             return at_most(float(up(extension_energy(model, mismatch) * reach, 32)))  # indefinite.md, step 4d
@@ -161,23 +188,8 @@ class Indefinite:
         if J.load is not None:
             area, slack = measures(model.points[J.load.vertices])
             own += sum_up(up(mean_size(J.load.density, model.d - 1) * area * (1.0 + slack), 8))
-        heavy = sum_up(up(np.maximum(-model.reaction, 0.0) * state_size(model, dual) * volume, 8))
+        heavy = sum_up(up(self.forms.sink.top * state_size(model, dual) * volume, 8))
         return at_most(float(up(mismatch * (own + heavy + whole * missing), 32)))  # indefinite.md, step 4b
-
-
-def mean_size(what: Density, m: int) -> Vector:
-    """Upper bounds of the mean of |w| on each simplex."""
-    b = what.coefficients
-    square = np.einsum("ni,ij,nj->n", b, gram(m), b) if m else b[:, 0] ** 2
-    size = np.abs(b).max(axis=1, initial=0.0)
-    return np.asarray(up(np.sqrt(np.maximum(square, 0.0) + gamma(64) * size**2 + what.high**2) + what.error2, 16))
-
-
-def state_size(model: Continuum, nodal: Vector) -> Vector:
-    """Upper bounds of the mean of |v_h| on each cell."""
-    w = nodal[model.cell_nodes]
-    blur = np.asarray(up(gamma(16) * np.abs(w).max(axis=1)))
-    return mean_size(Density(bernstein(w, model.d, model.degree), np.zeros(len(w)), blur, blur), model.d)
 
 
 def residual(model: Continuum, floor: float, nodal: Vector, source: Density, load: FacetLoad | None) -> float:
@@ -186,22 +198,22 @@ def residual(model: Continuum, floor: float, nodal: Vector, source: Density, loa
     Σ m_i v_i² ≤ (d + 2)‖v_h‖₂² with the lumped masses m_i = Σ_K |K|/(d + 1).
     """
     T, d, n = model.topology, model.d, len(model.points)
+    of = np.arange(n) if model.gluing is None else model.gluing.vertex
     value, off, heavy = np.zeros(n), np.zeros(n), np.zeros(n)
     hats = shape_table(d, 1) @ gram(d)
     for a in range(0, len(T.cells), CHUNK):
         part = slice(a, min(a + CHUNK, len(T.cells)))
         shapes = Shapes.of(model.points, T.cells[part])
-        k, c = model.kappa[part], model.reaction[part]
         u = State.of(shapes, nodal[model.cell_nodes[part]].T, model.degree)
         f = source.coefficients[part].T
-        slope = u.slopes.mean(axis=0)
+        lower, flow, size, loose = _acting(model, part, shapes, u)
         # indefinite.md, step 3d
-        each = (hats @ (f - c * u.coefficients) - k * np.einsum("cn,icn->in", slope, shapes.gradients)) * shapes.volume
-        size = np.abs(f).max(axis=0) + np.abs(c) * u.top + d * k * u.size * shapes.steep
-        wrong = 3.0 * (shapes.slack + gamma(80)) * size + np.abs(c) * u.blur + source.error1[part]
+        each = (hats @ (f - lower) - np.einsum("cn,icn->in", flow, shapes.gradients)) * shapes.volume
+        size = size + np.abs(f).max(axis=0)
+        wrong = 3.0 * (shapes.slack + gamma(80)) * size + loose + source.error1[part]
         wrong = up(wrong * shapes.volume * (1.0 + shapes.slack), 16)
         for i in range(d + 1):
-            at = T.cells[part, i]
+            at = of[T.cells[part, i]]
             value += np.bincount(at, each[i], minlength=n)
             off += np.bincount(at, wrong + gamma(64) * np.abs(each[i]), minlength=n)
             heavy += np.bincount(at, shapes.volume * (1.0 - shapes.slack) / (d + 1), minlength=n)
@@ -212,12 +224,26 @@ def residual(model: Continuum, floor: float, nodal: Vector, source: Density, loa
         size = 3.0 * (slack + gamma(80)) * np.abs(g.coefficients).max(axis=1)
         wrong = up(area * (1.0 + slack) * (size + g.error1), 16)
         for i in range(d):
-            value += np.bincount(load.vertices[:, i], each[:, i], minlength=n)
-            off += np.bincount(load.vertices[:, i], wrong + gamma(64) * np.abs(each[:, i]), minlength=n)
-    free = np.ones(n, dtype=bool)
-    free[np.unique(T.facets[model.dirichlet_facets()])] = False
+            value += np.bincount(of[load.vertices[:, i]], each[:, i], minlength=n)
+            off += np.bincount(of[load.vertices[:, i]], wrong + gamma(64) * np.abs(each[:, i]), minlength=n)
+    free = of == np.arange(n)
+    free[of[np.unique(T.facets[model.dirichlet_facets()])]] = False
     if not free.any():
         return 0.0
     r = up(np.abs(value[free]) + up(off[free], 64), 4)
     length = norm_up(up(r / np.sqrt(heavy[free] * (1.0 - gamma(128))), 8))
     return at_most(float(up(math.sqrt((d + 2) / floor) * length, 8)))  # indefinite.md, step 3d
+
+
+def _acting(model: Continuum, part: slice, shapes: Shapes, u: State) -> tuple[Vector, Vector, Vector, Vector]:
+    """Bernstein coefficients of c u_h and means of A∇u_h on cells, the size of both, and bounds of their errors."""
+    if model.medium is None:
+        k, c = model.kappa[part], model.reaction[part]
+        size = np.abs(c) * u.top + shapes.d * k * u.size * shapes.steep
+        return c * u.coefficients, k * u.slopes.mean(axis=0), size, np.abs(c) * u.blur
+    found = model.medium.act(part, shapes, u, transposed=False)
+    flow = means(shapes.d) @ found.flux.reshape(len(found.flux), -1)
+    size = np.abs(found.lower).max(axis=0) + np.abs(found.flux).max(axis=0).sum(axis=0) * shapes.steep
+    loose = found.lower_error + (found.flux_error * shapes.steep).sum(axis=0) * (1.0 + shapes.slack)
+    # what is left of both is orthogonal to quadratics: indefinite.md, step 13g
+    return found.lower, flow.reshape(found.flux.shape[1:]), size, np.asarray(loose)

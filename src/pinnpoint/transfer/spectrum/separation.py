@@ -26,21 +26,22 @@ from pinnpoint.rounding.inertia import Inertia, inertia
 from pinnpoint.rounding.matrices import product_up
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.energy.anchors import DIRICHLET
-from pinnpoint.transfer.everywhere.crouzeix_raviart import CrouzeixRaviart, assemble, mass_pattern
+from pinnpoint.transfer.everywhere.crouzeix_raviart import assemble
 from pinnpoint.transfer.everywhere.mesh_constant import interpolation_constant
+from pinnpoint.transfer.media.medium import place
 from pinnpoint.transfer.spectrum.conforming import conforming
+from pinnpoint.transfer.spectrum.forms import Forms
+from pinnpoint.transfer.spectrum.nonconforming import LEAST, Nonconforming, sinking, with_positive
 
 Found = TypeVar("Found")
 CLOSE = 1e-6
 """Shifts keep this relative distance from a computed eigenvalue."""
-LEAST = 1e-3
-"""Weights below this share of the largest one are raised to it, where eigenvalues are bounded from below."""
-SHARE = 0.1
-"""Of ‖∇(v − Πv)‖² that pays for what Π loses of a positive reaction."""
 RESERVE = 1e-5
 """Share of the distance from 1 that is given away."""
 FAR = 1e4
 """Refinement by more than this is not proposed."""
+FEW = 200
+"""Unknowns up to which all eigenvalues are computed."""
 TRIES = 4
 """Shifts that are tried where pivots break down."""
 BUDGET = {1: 1_000_000, 2: 250_000, 3: 40_000}
@@ -63,6 +64,8 @@ class Separation:
         Upper bound of q.
     shifts
         The θ of the counts from above and from below, and that of ℓ; None where none was needed.
+    wide
+        Whether the counts have coefficients that vary, Robin terms or periodic pairs: other programs do not.
     """
 
     count: int
@@ -71,6 +74,7 @@ class Separation:
     floor: float
     weight: float
     shifts: tuple[float | None, float | None, float | None] = (None, None, None)
+    wide: bool = False
 
     @property
     def low(self) -> float:
@@ -105,18 +109,20 @@ def separation(model: Continuum) -> Separation:
     *Guarantee:* deterministic, rounding included. *Cost:* nothing where the box around Ω is enough; else four sparse
     factorizations of quadratic and Crouzeix–Raviart elements.
     """
-    q = np.maximum(-model.reaction, 0.0)
-    most = float(q.max())
-    if not np.any(model.kind == DIRICHLET):
+    forms = Forms.of(model)
+    most = float(forms.sink.top.max())
+    exchange = model.exchange
+    gripped = exchange is not None and bool(np.any(exchange.weight > 0.0))
+    if not (np.any(model.kind == DIRICHLET) or gripped):
         raise InputError(
             "reaction: is negative, and no boundary group is Dirichlet; the continuous target of such problems needs "
-            "one. Say target='discrete'"
+            "one, or a Robin group with a coefficient > 0. Say target='discrete'"
         )
     box = model.anchors.friedrichs
     if math.isfinite(box):
         above = _wider(float(down(1.0 / up(most * box * box, 8))))  # indefinite.md, step 2a
         if above > 1.0 + 1e-9:
-            return Separation(0, 0.0, above, float(down(1.0 / up(box * box, 4))), most)
+            return Separation(0, 0.0, above, float(down(1.0 / up(box * box, 4))), most, wide=model.medium is not None)
     if len(model.kappa) > BUDGET[model.d]:
         raise InputError(
             f"reaction: the eigenvalues around it are counted on meshes of up to {BUDGET[model.d]} cells in "
@@ -127,19 +133,34 @@ def separation(model: Continuum) -> Separation:
             "reaction: below zero beside periodic pairs two cells may have one facet in common; refine the mesh across "
             "the pairs, or say target='discrete'"
         )
-    space = assemble(model.topology, model.kappa, model.kind == DIRICHLET)
-    floor, start = (float(down(1.0 / up(box * box, 4))), None) if math.isfinite(box) else _first(model, space)
-    if model.exchange is not None or model.gluing is not None:  # indefinite.md, step 2f
-        above, second = _from_below(model, space, q, 0, math.inf)
-        return Separation(0, 0.0, above, floor, most, (None, second, start))
-    count, below, first, beyond = _from_above(model, q, floor)
-    above, second = _from_below(model, space, q, count, beyond)
-    return Separation(count, below, above, floor, most, (first, second, start))  # indefinite.md, step 1a
+    sides = exchange is not None or model.gluing is not None
+    if model.medium is None and sides and np.any(model.kind == DIRICHLET):
+        try:  # indefinite.md, step 2f
+            space = Nonconforming.of(model, forms, grip=False)
+            floor, start = _floor(model, space)
+            above, second = _from_below(model, space, forms, 0, math.inf)
+            return Separation(0, 0.0, above, floor, most, (None, second, start))
+        except InputError:
+            pass
+        except CertificationError:
+            pass
+    space = Nonconforming.of(model, forms, grip=True)
+    floor, start = _floor(model, space)
+    count, below, first, beyond = _from_above(model, forms, floor)
+    above, second = _from_below(model, space, forms, count, beyond)
+    wide = model.medium is not None or sides
+    return Separation(count, below, above, floor, most, (first, second, start), wide)  # indefinite.md, step 1a
 
 
-def _from_above(model: Continuum, q: Vector, floor: float) -> tuple[int, float, float | None, float]:
+def _floor(model: Continuum, space: Nonconforming) -> tuple[float, float | None]:
+    """ℓ with ‖v‖_a² ≥ ℓ‖v‖₂² and its θ, by the box or by counting."""
+    box = model.anchors.friedrichs
+    return (float(down(1.0 / up(box * box, 4))), None) if math.isfinite(box) else _first(model, space)
+
+
+def _from_above(model: Continuum, forms: Forms, floor: float) -> tuple[int, float, float | None, float]:
     """m, λ̄ and its θ by quadratic elements, and a computed eigenvalue beyond 1."""
-    space = conforming(model, q)
+    space = conforming(model, forms)
     least = float(down(floor * space.floor, 4))  # of the stiffness: indefinite.md, step 2d
 
     def count(theta: float) -> tuple[int, float]:
@@ -160,13 +181,13 @@ def _from_above(model: Continuum, q: Vector, floor: float) -> tuple[int, float, 
     return m, below, theta, beyond
 
 
-def _from_below(model: Continuum, space: CrouzeixRaviart, q: Vector, m: int, beyond: float) -> tuple[float, float]:
+def _from_below(model: Continuum, space: Nonconforming, forms: Forms, m: int, beyond: float) -> tuple[float, float]:
     """λ̲ and its θ by Crouzeix–Raviart elements, for a given m."""
-    raised = np.maximum(q, LEAST * float(q.max()))
-    M, floor = weighted_mass(model, space, raised)
-    C2 = float(up(interpolation_constant(model.topology, np.asarray(down(model.kappa / raised))) ** 2))
+    top = np.asarray(np.maximum(forms.sink.top, LEAST * float(forms.sink.top.max())))
+    M, floor, loose = sinking(model, space.plain, forms.sink, top)
+    C2 = float(up(interpolation_constant(model.topology, np.asarray(down(forms.spare / top))) ** 2))
     excess = C2 / max(1.0 - 1.0 / max(beyond, 1.0), 1e-300)
-    A, wrong, lost = _with_positive(model, space)
+    A, wrong, lost = with_positive(model, space, forms)
     C2 = float(up(C2 / down(1.0 - lost)))
     if not C2 < 1.0:
         raise _refusal(model, f"the cells are too large, C_h² is {C2:.3g} of 1 over it", excess)
@@ -181,14 +202,12 @@ def _from_below(model: Continuum, space: CrouzeixRaviart, q: Vector, m: int, bey
 
     theta, found = _at_last(model, count, theta, -CLOSE)
     # indefinite.md, step 2c
-    low = float(down(theta * down(1.0 - space.mass_slack) - up(found.defect / float(floor.min())), 8))
+    low = float(down(theta * down(1.0 - loose) - up(found.defect / float(floor.min())), 8))
     above = _wider(float(down(low / up(1.0 + up(C2 * max(low, 0.0)), 4))))  # indefinite.md, step 2b
     if found.negative > m or not above > 1.0:
         why = (
             f"{m} of them are proved to be below it, and at most {found.negative} below {max(above, 1.0):.6g} times it"
         )
-        if model.exchange is not None or model.gluing is not None:
-            why = f"beside Robin groups and periodic pairs it must be below them all, and {found.negative} may not be"
         raise _refusal(model, why, excess)
     return above, theta
 
@@ -202,68 +221,39 @@ def _at_last(model: Continuum, count: Callable[[float], Found], theta: float, st
             continue
     size, h = len(model.kappa), float(model.anchors.diameter.max())
     raise InputError(
-        f"reaction: {float(model.reaction.min())!r} could not be compared with the eigenvalues of −∇·(κ∇u) = λu: on "
+        f"reaction: {_fall(model)} could not be compared with the eigenvalues of {_operator(model)}: on "
         f"this mesh of {size} cells the pivots of A − θM break down at θ = {theta:.9g} times it; change the mesh, for "
         f"example to cells of a diameter of {0.5 * h:.2g}, these have {h:.2g}, or say target='discrete'"
     )
 
 
-def _with_positive(model: Continuum, space: CrouzeixRaviart) -> tuple[Any, float, float]:
-    """∫κ∇v·∇w + (1 − t)c⁺vw of Crouzeix–Raviart functions, a bound of the norm of its error, and ϑ."""
-    wrong = float(up(product_up(space.stiffness_error, np.ones(space.size)).max()))
-    c = np.maximum(model.reaction, 0.0)
-    if not np.any(c):
-        return space.stiffness, wrong, 0.0
-    X = float(up(interpolation_constant(model.topology, np.asarray(model.kappa / np.maximum(c, 1e-300))) ** 2, 8))
-    t = X / (SHARE + X)  # indefinite.md, step 2e
-    M, _ = weighted_mass(model, space, c * (1.0 - t))
-    A = sp.csr_array(space.stiffness + M)
-    size = product_up(sp.csr_array(abs(M)), np.ones(space.size)).max()
-    more = (space.mass_slack + gamma(8)) * size + gamma(2) * product_up(sp.csr_array(abs(A)), np.ones(space.size)).max()
-    return A, float(up(wrong + more, 8)), float(up(X * (1.0 - t) / t, 16))
-
-
 def first_eigenvalue(model: Continuum) -> float:
-    """A lower bound of λ_1 of −∇·(κ∇·), by Crouzeix–Raviart elements."""
+    """A lower bound of λ_1 of −∇·(A∇·), by Crouzeix–Raviart elements; Robin facets are free."""
     if len(model.kappa) > BUDGET[model.d]:
         raise InputError(
             f"target: the first eigenvalue is bounded on meshes of up to {BUDGET[model.d]} cells in {model.d}D; this "
             f"one has {len(model.kappa)}. Take a coarser mesh, or say target='discrete'"
         )
-    return _first(model, assemble(model.topology, model.kappa, model.kind == DIRICHLET))[0]
+    space = assemble(model.topology, model.kappa, model.kind == DIRICHLET)
+    wrong = float(up(product_up(space.stiffness_error, np.ones(space.size)).max()))
+    return _first(model, Nonconforming(space, space.stiffness, wrong), model.kappa)[0]
 
 
-def _first(model: Continuum, space: CrouzeixRaviart) -> tuple[float, float]:
-    """ℓ ≤ λ_1 of −∇·(κ∇·), where part of the boundary is free, and its θ."""
-    near = _nearest(space.stiffness, space.mass, 0.0, "LA")
-    C2 = float(up(interpolation_constant(model.topology, model.kappa) ** 2))
-    C, off = _pencil(space.stiffness, space.mass, near * (1.0 - CLOSE))
-    wrong = up(product_up(space.stiffness_error, np.ones(space.size)).max() + off)
+def _first(model: Continuum, space: Nonconforming, spare: Vector | None = None) -> tuple[float, float]:
+    """ℓ ≤ λ_1 of −∇·(A∇·), where part of the boundary is free, and its θ."""
+    plain, A = space.plain, space.stiffness
+    near = _nearest(A, plain.mass, 0.0, "LA")
+    C2 = float(up(interpolation_constant(model.topology, Forms.of(model).spare if spare is None else spare) ** 2))
+    C, off = _pencil(A, plain.mass, near * (1.0 - CLOSE))
     try:
-        found = inertia(C, float(wrong))
+        found = inertia(C, float(up(space.wrong + off)))
     except CertificationError as error:
         raise CertificationError(f"reaction: the first eigenvalue could not be bounded ({error}); refine") from error
-    theta = near * (1.0 - CLOSE) * (1.0 - space.mass_slack)
-    low = float(down(theta - up(found.defect / float(space.mass_floor.min())), 8))
+    theta = near * (1.0 - CLOSE) * (1.0 - plain.mass_slack)
+    low = float(down(theta - up(found.defect / float(plain.mass_floor.min())), 8))
     if found.negative or not low > 0.0:
         raise CertificationError("reaction: the first eigenvalue could not be bounded; refine the mesh")
     return float(down(low / up(1.0 + C2 * low, 4))), near * (1.0 - CLOSE)  # indefinite.md, step 2b
-
-
-def weighted_mass(model: Continuum, space: CrouzeixRaviart, weight: Vector) -> tuple[Any, Vector]:
-    """∫ q φ_F φ_G for a weight on each cell, true to the space's `mass_slack`, and lower bounds of its row's share."""
-    T, d = model.topology, model.d
-    alpha, beta = mass_pattern(d)
-    place = np.full(len(T.facets), -1)
-    place[space.facets] = np.arange(space.size)
-    at = place[T.cell_facets]
-    local = (T.volumes * weight)[:, None, None] * (alpha * np.eye(d + 1) + beta)
-    rows, columns = np.repeat(at, d + 1, axis=1).ravel(), np.tile(at, (1, d + 1)).ravel()
-    there = (rows >= 0) & (columns >= 0)
-    M = sp.csr_array((local.ravel()[there], (rows[there], columns[there])), shape=(space.size, space.size))
-    least = model.anchors.volume * weight * (alpha + min(0.0, (d + 1) * beta))
-    floor = np.bincount(T.cell_facets.ravel(), np.repeat(least, d + 1), minlength=len(T.facets))[space.facets]
-    return M, np.asarray(down(floor, 32))
 
 
 def _wider(eigenvalue: float) -> float:
@@ -281,10 +271,11 @@ def _pencil(A: Any, M: Any, theta: float) -> tuple[Any, float]:
 def _nearest(A: Any, M: Any, shift: float, which: str) -> float:
     """The computed eigenvalue of (A, M) next above the shift ("LA") or below it ("SA"); not trusted."""
     n = A.shape[0]
-    if n <= 12:
+    if n <= FEW:  # M may vanish nearly everywhere
         import scipy.linalg as dense
 
-        values = dense.eigh(A.toarray(), M.toarray() + 1e-14 * np.eye(n) * abs(M).max(), eigvals_only=True)
+        inverse = dense.eigh(M.toarray(), A.toarray(), eigvals_only=True)
+        values = 1.0 / inverse[inverse > 1e-14 * abs(inverse).max()]
         found = values[values > shift] if which == "LA" else values[values < shift]
         return float(found.min() if which == "LA" else found.max()) if found.size else math.inf
     try:
@@ -309,11 +300,26 @@ def _nearest(A: Any, M: Any, shift: float, which: str) -> float:
 
 def _refusal(model: Continuum, why: str, excess: float) -> InputError:
     """The reaction is not separated; `excess` is what C_h² is against what it may be."""
-    least, h = float(model.reaction.min()), float(model.anchors.diameter.max())
+    h = float(model.anchors.diameter.max())
     todo = "it may be an eigenvalue itself: change it"
     if excess < FAR:
         todo = f"it needs cells of a diameter of about {0.8 * h / math.sqrt(max(excess, 1.0)):.2g}, these have {h:.2g}"
     return InputError(
-        f"reaction: {least!r} is not separated from the eigenvalues of −∇·(κ∇u) = λu: {why}; {todo}, or say "
+        f"reaction: {_fall(model)} is not separated from the eigenvalues of {_operator(model)}: {why}; {todo}, or say "
         "target='discrete'"
     )
+
+
+def _fall(model: Continuum) -> str:
+    """The least value of the reaction, with the place of one that varies."""
+    if model.medium is None:
+        return repr(float(model.reaction.min()))
+    worst = int(np.argmin(model.medium.floor))
+    return f"which falls to {float(model.medium.floor[worst]):.6g} near {place(model.medium.vertices[worst])}, it"
+
+
+def _operator(model: Continuum) -> str:
+    """The eigenvalue problem in words."""
+    if model.medium is None:
+        return "−∇·(κ∇u) = λu"
+    return "−∇·(A∇u) + c⁺u = λc⁻u"
