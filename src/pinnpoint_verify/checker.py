@@ -45,7 +45,8 @@ class Ball:
 
     def __init__(self, m: Any, r: Any = 0.0) -> None:
         self.m = np.asarray(m, dtype=float)
-        self.r = np.broadcast_to(np.asarray(r, dtype=float), self.m.shape)
+        r = np.asarray(r, dtype=float)
+        self.r = r if r.shape == self.m.shape else np.broadcast_to(r, self.m.shape)
 
     def __getitem__(self, at: Any) -> Ball:
         return Ball(self.m[at], self.r[at])

@@ -29,6 +29,8 @@ PEAK = {0: 1.0, 1: 3.0, 2: 6.0, 3: 10.0}
 """The largest value of a quadratic with rms 1 on a simplex, by dimension."""
 DEPTH, MOST, POINTS = 10, 20_000_000, 300_000
 """Cuts of a cell, points of parts in all, and at a time."""
+FAR = 2e-4
+"""The share of a mean square that its error may have: half of it in the rms, where writers keep ten times as much."""
 KINKS = {0: 0, 1: 8, 2: 6, 3: 3}
 """Cuts of parts in which a formula has a kink, by dimension."""
 LEAST = 600_000
@@ -218,12 +220,11 @@ def noise(f: Ball, b: Array) -> Array:
 class Part:
     """F − Q on parts of cells by a rule: moments against products of the cells' coordinates, errors, mean squares."""
 
-    def __init__(self, data: tuple[Any, Array, Array, Array, Any], discs: Discs, m: int) -> None:
+    def __init__(self, data: tuple[Any, Array, Array, Array, Any], discs: Discs, sup: Array, m: int) -> None:
         text, V, bary, beta, bend = data
         d = V.shape[1] - 1
         B, w, off = rule(d, m)
         f, L = values(text, V, bary, B)
-        sup = peaks(text, V, bary, beta, discs)
         if bend is not None:
             more = bend(L.swapaxes(1, 2))
             f, sup = f + more, np.minimum(up(sup + more.top.max(axis=1)), _bent_peaks(data, discs))
@@ -288,6 +289,7 @@ def enclosed(
         for a in range(0, len(cell), step):
             at, discs = cell[a : a + step], Discs(text, W[a : a + step])
             left, bent = np.arange(len(at)), discs.rough & (level >= KINKS[d])
+            sup = peaks(text, W[a : a + step], bary[a : a + step], beta[at], discs)
             if not cut:  # where more points would not help
                 bent |= ~(discs.distance(2 * orders[-1] - 3) <= 0.1 * discs.distance(2 * orders[0] - 3))
             for m in orders:
@@ -295,8 +297,8 @@ def enclosed(
                 now = left[(discs.distance(2 * m - 3) <= close * size)[left] | bent[left] | last]
                 if len(now):
                     more = None if bend is None else partial(bend, at[now])
-                    part = Part((text, W[a + now], bary[a + now], beta[at[now]], more), discs.some(now), m)
-                    good = (part.far <= 1e-5 * part.square) | (part.far <= (close * size) ** 2) | bent[now]
+                    part = Part((text, W[a + now], bary[a + now], beta[at[now]], more), discs.some(now), sup[now], m)
+                    good = (part.far <= FAR * part.square) | (part.far <= (close * size) ** 2) | bent[now]
                     good = np.nonzero(good | last)[0]
                     sums.add(at[now[good]], 0.5 ** (d * level), part, good)
                     rough[at[now[good]]] |= ~np.isfinite(discs.spread[1, now[good]])

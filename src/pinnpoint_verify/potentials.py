@@ -23,8 +23,8 @@ LARGEST, SMALL = 25.0, 1e-30
 """The largest |c|R²/κ, and the size of coefficients with which a series ends."""
 POINTS = {1: 12, 2: 10, 3: 8}
 """Of a rule along each axis of a box, by dimension."""
-RINGS, MOST, LEVELS = 45, 20_000, 30
-"""Halvings of the radius at most, boxes in all, and halvings of boxes."""
+RINGS, MOST, LEVELS, FEW = 45, 20_000, 30, 200
+"""Halvings of the radius at most, boxes in all, halvings of boxes, and boxes that are looked at for all R at once."""
 
 
 def singular(D: int, q: Fraction) -> tuple[list[Fraction], list[Fraction], list[Fraction]]:
@@ -200,24 +200,28 @@ class Boxes:
         while a and ends[-1] > 2.0 * a:
             ends.append(0.5 * ends[-1])
         ends += [a] if a else []
-        while count < 2 or (count < RINGS and not self.inside(ends[-1]) <= 0.1 * close):
-            ends, count = [*ends, 0.5 * ends[-1]], count + 1
+        radii = [ends[-1] * 0.5**k for k in range(RINGS)]
+        inside = self.inside(radii)
+        while count < 2 or (count < RINGS and not inside[count - 1] <= 0.1 * close):
+            count += 1
+        ends, least = ends + radii[1:count], inside[count - 1]
         rings = np.array([[low, high] for high, low in pairwise(ends)])[:, None]
         within = (rings[:, 0, 1] <= a).astype(float)
         if self.d == 1:
             sides = np.repeat([1.0, -1.0], len(rings))
-            return np.concatenate([rings, rings]), np.stack([sides, np.tile(within, 2)], axis=1), self.inside(ends[-1])
+            return np.concatenate([rings, rings]), np.stack([sides, np.tile(within, 2)], axis=1), least
         for whole, n in {2: [(2.0, 4)], 3: [(1.0, 2), (2.0, 4)]}[self.d]:
             cuts = whole * np.arange(n + 1.0) / n
             arcs = np.tile(np.stack([cuts[:-1], cuts[1:]], axis=1), (len(rings), 1))[:, None]
             rings, within = np.concatenate([np.repeat(rings, n, axis=0), arcs], axis=1), np.repeat(within, n)
-        return rings, np.stack([np.ones(len(rings)), within], axis=1), self.inside(ends[-1])
+        return rings, np.stack([np.ones(len(rings)), within], axis=1), least
 
-    def inside(self, r: float) -> float:
-        """Upper bound of |∫fΦ| over the ball of radius r; of an odd kernel f may be taken less any number."""
-        found = Walk(self.text, [Ball(x.m[None], np.array([1.01 * r])) for x in self.x0]).value
-        top = found.top[0] if self.potential.axis is None else up(found.r[0])
-        return float(up(top * self.potential.inner(r)))
+    def inside(self, radii: list[float]) -> list[float]:
+        """Upper bounds of |∫fΦ| over balls; of an odd kernel f may be taken less any number."""
+        r = np.array(radii)
+        found = Walk(self.text, [Ball(np.full(len(r), float(x.m)), 1.01 * r) for x in self.x0]).value
+        tops = found.top if self.potential.axis is None else up(found.r)
+        return [float(up(top * self.potential.inner(one))) for top, one in zip(tops.tolist(), radii, strict=True)]
 
     def weight(self, t: list[Ball], mark: Array) -> tuple[list[Ball], Ball]:
         """On discs: x − x₀, and what f is multiplied by, Φ r^{d−1} sin θ and the π of the angles."""
@@ -246,18 +250,18 @@ class Boxes:
         half = half + 4.0 * UNIT * np.abs(middle)
         E, alive = np.full(len(pool), np.inf), np.arange(len(pool))
         top, kinks = np.full(len(pool), np.inf), np.zeros(len(pool), dtype=bool)
-        for k, R in enumerate(RADII):  # checking.md, step 7d
-            alive = alive[middle[alive, 0] > 1.01 * R * half[alive, 0]]
-            if not alive.size:
+        for some in np.array_split(np.array(RADII), len(RADII) if len(pool) > FEW else 1):  # few boxes: all at once
+            k, at = np.nonzero(middle[alive, 0] > 1.01 * some[:, None] * half[alive, 0])  # checking.md, step 7d
+            rows, R = alive[at], some[k]
+            if not rows.size:
                 break
-            discs = [Ball(a, up(R * b)) for a, b in zip(middle[alive].T, half[alive].T, strict=True)]
-            g, rough = self(discs, mark[alive])
-            M = np.where(np.isfinite(g.m) & (g.r >= 0.0), g.r, np.inf)
-            if k == 0:
-                E[alive], top[alive], kinks[alive] = M, g.top, rough
-            else:
-                E[alive] = np.minimum(E[alive], np.where(rough, np.inf, M * (R ** -(2 * m - 1.0) / (R - 1.0))))
-            alive = alive[np.isfinite(M) & ~rough]
+            discs = [Ball(a, up(R * b)) for a, b in zip(middle[rows].T, half[rows].T, strict=True)]
+            g, rough = self(discs, mark[rows])
+            M, own = np.where(np.isfinite(g.m) & (g.r >= 0.0), g.r, np.inf), R == 1.0
+            far = np.where(rough, np.inf, M * (R ** -(2 * m - 1.0) / np.where(own, 1.0, R - 1.0)))
+            np.minimum.at(E, rows, np.where(own, M, far))
+            top[rows[own]], kinks[rows[own]] = g.top[own], rough[own]
+            alive = np.unique(rows[np.isfinite(M) & ~rough])
         return up(E), top, kinks
 
 
