@@ -14,7 +14,7 @@ from pinnpoint_verify.heat import Axis
 from pinnpoint_verify.model_jets import Jet, formula, jets
 from pinnpoint_verify.models import Model
 from pinnpoint_verify.reader import Array, Bundle, larger, need, smaller
-from pinnpoint_verify.rows import is_number, near, numbers_agree, same, verdict_agrees
+from pinnpoint_verify.rows import is_number, keys_agree, near, numbers_agree, same, verdict_agrees
 
 Row = dict[str, Any]
 PROBLEM = {"kind", "sides", "ends", "diffusion", "convection", "reaction", "end", "source", "initial", "faces"}
@@ -26,6 +26,8 @@ CLAIMS = (
     "weights of networks, numbers and formulas are exactly as given",
 )
 LEFT_OUT = "the largest error, which was asked for as well, is no part of this bundle: it is about the points alone"
+ASKED = {"name", "kind", "at", "time", "accept", "limit"}
+"""What is asked of a box."""
 ROW = {"target": "continuous", "guarantee": "deterministic", "confidence": 1.0, "rounding": "covered", "kind": "point"}
 ROW |= {"sensitivity": None, "residual_norm": None}
 FACES = {f"{x}{end}": (i, end == "+") for i, x in enumerate("xy") for end in "-+"}
@@ -151,8 +153,9 @@ def header(certificate: Row, case: Row, proof: Row) -> None:
 def asks(row: Row, query: Row, box: Box, proof: Row) -> None:
     """A row asks what the case asks, and its numbers fit together."""
     name = row["name"]
-    need(query.keys() <= {"name", "kind", "at", "time", "accept", "limit"}, f"{name!r}: unknown keys in the case")
-    for key in ("name", "kind", "at", "time", "accept", "limit"):
+    need(query.keys() <= ASKED, f"{name!r}: unknown keys in the case")
+    keys_agree(row, ASKED)
+    for key in sorted(ASKED):
         need(same(row.get(key), query.get(key)), f"{name!r}: another {key} than in the case")
     fits = all(same(row.get(k), v) for k, v in ROW.items()) and row.get("accept", 1.0) > 0.0
     need(fits, f"{name!r}: labels that a box does not have")

@@ -37,6 +37,9 @@ POINTED = {"flux": ("at",), "cells": ("at", "side")}
 """The same of kinds that may be at a point instead."""
 NOWHERE = ("flux", "reaction", "compliance", "everywhere", "maximum", "minimum", "l2-error", "energy-error")
 """Kinds that have no place: where there is one of them, what is not asked for of the others is not told."""
+OWN = {"name", "kind", "target", "guarantee", "confidence", "rounding", "value", "value_radius", "raw", "raw_radius"}
+OWN |= {"center", "radius", "lower", "upper", "sensitivity", "residual_norm", "terms", "verdicts"}
+"""What each row has."""
 DIGEST = re.compile("[0-9a-f]{64}")
 
 
@@ -221,6 +224,12 @@ def label_agrees(row: Row, case: Row) -> None:
     # the continuous interval of some methods needs nothing discrete, so that it is covered in any case
     fits = row["rounding"] == ("covered" if asked or alone else "not covered")
     need(fits, f"{row['name']!r}: rounding is not labelled as the case has it")
+
+
+def keys_agree(row: Row, asked: set[str]) -> None:
+    """A row has its numbers and labels, and of what is asked only that: nothing else can be read from it."""
+    odd = sorted(row.keys() - OWN - asked)
+    need(not odd, f"{row['name']!r}: {odd[:1]} is not part of such a row")
 
 
 def numbers_agree(row: Row, proof: Row) -> None:

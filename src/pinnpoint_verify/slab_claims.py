@@ -9,7 +9,7 @@ import numpy as np
 
 from pinnpoint_verify.fields import plain
 from pinnpoint_verify.reader import Bundle, need
-from pinnpoint_verify.rows import is_number, near, numbers_agree, same, verdict_agrees
+from pinnpoint_verify.rows import is_number, keys_agree, near, numbers_agree, same, verdict_agrees
 from pinnpoint_verify.slab_runs import Bundled, Run
 
 Row = dict[str, Any]
@@ -20,6 +20,8 @@ ROW |= {"sensitivity": None, "residual_norm": None}
 ASKED = ("name", "kind", "at", "spread", "reach", "group", "time", "since", "accept", "limit")
 PLACED = {"point": {"at"}, "gaussian": {"at", "spread", "reach"}, "cells": {"group", "since"}, "mean": {"since"}}
 """What says where a query looks, by its kind."""
+GOAL = {"radius", "span", "powers"}
+"""What the kernel of a point has."""
 DOMAINS = {1: "interval", 2: "polygon", 3: "polyhedron"}
 SMALL = 1e-130
 """What counts as nothing."""
@@ -66,6 +68,7 @@ def asks(row: Row, query: Row, proof: Row, end: float) -> None:
     others = set().union(*PLACED.values()) - PLACED[row["kind"]]
     need(all(row.get(key) is None for key in others), f"{name!r}: a place that such a query does not have")
     need(all(is_number(row.get(key)) for key in PLACED[row["kind"]] & {"spread", "reach"}), f"{name!r}: no weight")
+    keys_agree(row, set(ASKED))
     numbers_agree(row, proof)
     verdict_agrees(row)
 
@@ -80,6 +83,7 @@ def verify_slabs(bundle: Bundle, certificate: Row, case: Row, proof: Row) -> lis
     need(len({row["name"] for row in rows}) == len(rows), "certificate: names of queries are not different")
     for row, query in zip(rows, case["queries"], strict=True):
         asks(row, query, proof, case["problem"]["end"])
+    need(all(goal.keys() <= GOAL for goal in proof["goals"]), "proof.json: a key that no query in time has")
     own = Bundled(bundle, case, proof, rows)
     every = sorted(i for run in proof["runs"] for i in run["queries"])
     need(every == list(range(len(rows))), "proof.json: a query that belongs to no sweep, or to two")
@@ -88,6 +92,7 @@ def verify_slabs(bundle: Bundle, certificate: Row, case: Row, proof: Row) -> lis
     lines.append("verified: bounds of source, initial values, fluxes and boundary values, from the case's formulas")
     proved: dict[int, tuple[float, float]] = {}
     for r, run in enumerate(proof["runs"]):
+        need(run.keys() == {"queries"}, "proof.json: a key of a sweep is missing, or too many")
         proved |= dict(zip(run["queries"], Run(own, r, run).found(), strict=True))
     unused = set(bundle.arrays) - bundle.used
     need(not unused, f"{sorted(unused)[:1]}: is part of no proof")
