@@ -42,7 +42,7 @@ class ModelBoxes(Boxes):
 
     def __init__(self, left: Left, x0: Array, potential: Potential) -> None:
         super().__init__(None, x0, potential)
-        self.left, self.at, self.known = left, x0, (0.0, 0.0)  # a radius, and a bound of r in its ball
+        self.left, self.at = left, x0
 
     def models(self, pool: Array, mark: Array, q: int) -> Model:
         """R on boxes, of degree q."""
@@ -65,15 +65,13 @@ class ModelBoxes(Boxes):
                 Y = [flat * turns[1][1], flat * turns[1][0], t[0] * cos]
         return self.left.made([y.raised(Ball(np.full(len(pool), x))) for x, y in zip(self.at, Y, strict=True)])
 
-    def inside(self, r: float) -> float:
-        """Upper bound of |∫rΦ| over the ball of a small radius; of an odd kernel r may be taken less any number."""
-        if not r <= self.known[0] <= 64.0 * r:
-            box = np.array([[[x - 1.01 * r, x + 1.01 * r] for x in self.at]])
-            M = self.left.made(axes(box, 2))
-            top = M.top[0] - (0.0 if self.potential.axis is None else np.abs(M.C[0, 0]) * (1.0 - 1e-9))
-            self.known = r, float(top)
-        found = float(up(self.known[1] * self.potential.inner(r)))
-        return found if math.isfinite(found) else math.inf
+    def inside(self, radii: list[float]) -> list[float]:
+        """Upper bounds of |∫rΦ| over balls of small radii; of an odd kernel r may be taken less any number."""
+        reach = 1.01 * np.array(radii)[:, None]
+        M = self.left.made(axes(np.stack([self.at - reach, self.at + reach], axis=2), 2))
+        tops = M.top - (0.0 if self.potential.axis is None else np.abs(M.C[0]) * (1.0 - 1e-9))
+        found = [float(up(top * self.potential.inner(r))) for top, r in zip(tops.tolist(), radii, strict=True)]
+        return [x if math.isfinite(x) else math.inf for x in found]
 
     def errors(self, pool: Array, mark: Array, M: Model, m: int) -> tuple[Array, Array]:
         """What a rule with m points and the remainders add on boxes, each over its volume, and a bound of r's share."""

@@ -31,8 +31,8 @@ CLOSE = 1e-10
 """Of the largest entry of a row, and of the terms of a load."""
 BESIDE = 2.0**-50 * np.array([1.0, -1.0, 2.0])
 """How far beside a point data are looked at, relative to each coordinate."""
-PART = 5_000
-"""Cells at a time."""
+PART, MOST = 5_000, 4_000_000
+"""Cells at a time, and entries of their matrices."""
 
 
 class Where(Protocol):
@@ -216,8 +216,9 @@ def assembled(d: Discrete, at: Where, first: Array, second: Any, problem: Row, s
     """The matrix over all entries from coefficients on every cell."""
     K, T, rule = sp.csr_array((d.N, d.N)), at.nodes_of(stored.cells), stored.rules["mass"]
     dofs = (at.count * T[:, :, None] + np.arange(at.count)).reshape(len(T), -1)
-    for start in range(0, len(T), PART):
-        part = slice(start, start + PART)
+    many = larger(1, MOST // (T.shape[1] * at.d) ** 2)
+    for start in range(0, len(T), many):  # each sum goes over all of K
+        part = slice(start, start + many)
         c = second if isinstance(second, str) else second[part]
         X, plane = at.nodes[stored.cells[part]], problem.get("plane", "strain")
         local, here = _local(at, X, first[part], c, plane, rule), dofs[part]
