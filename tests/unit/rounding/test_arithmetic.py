@@ -12,7 +12,7 @@ pytest.importorskip("hypothesis", reason="pip install hypothesis")
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinnpoint.rounding.arithmetic import dot_up, norm_up, sum_up, two_prod, two_sum
+from pinnpoint.rounding.arithmetic import dot_up, norm_up, sum_of, sum_up, two_prod, two_sum
 from pinnpoint.rounding.balls import Ball
 from tests.support.properties import numbers, same, sizes
 
@@ -74,3 +74,24 @@ def test_sums_products_and_norms_are_bounded_from_above(pairs):
     assert total(x) <= Fraction(sum_up(x))
     assert sum((Fraction(a) * Fraction(b) for a, b in pairs), Fraction(0)) <= Fraction(dot_up(x, y))
     assert sum((Fraction(a) ** 2 for a in x), Fraction(0)) <= Fraction(norm_up(x)) ** 2
+
+
+def test_a_long_sum_is_off_by_no_more_than_it_says_though_all_of_it_cancels():
+    rng = np.random.default_rng(7)
+    for n in (1, 31, 33, 1000, 4097):
+        x = rng.normal(size=n) * 2.0 ** rng.integers(-60, 60, n)
+        x = np.concatenate([x, -x, x * 1e-17])  # what is left is below the roundings of a plain sum
+        x = rng.permutation(x)
+        exact, (found, beyond) = total(x.tolist()), sum_of(x)
+        assert abs(Fraction(found) - exact) <= Fraction(beyond) + Fraction(2.0**-53) * abs(exact)
+        assert beyond <= 1e-23 * np.abs(x).sum()
+        if n > 1000:  # a plain sum is off by far more
+            assert abs(Fraction(float(np.sum(x))) - exact) > 100 * Fraction(beyond)
+
+
+def test_sums_of_what_is_not_finite_are_as_they_are_term_by_term():
+    x = np.ones(100)
+    x[7] = np.inf
+    assert sum_of(x)[0] == np.inf
+    x[8] = np.nan
+    assert np.isnan(sum_of(x)[0])

@@ -24,7 +24,7 @@ from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import CertificationError
 from pinnpoint.base.threads import on_all_cores
 from pinnpoint.mesh.topology import Topology
-from pinnpoint.rounding.arithmetic import UNIT, at_most, gamma, sum_up, up
+from pinnpoint.rounding.arithmetic import UNIT, at_most, gamma, sum_of, sum_up, up
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.boundary.facets import FacetLoad, left_over
 from pinnpoint.transfer.boundary.robin import Gaps, held
@@ -266,8 +266,9 @@ class Estimator:
         pairs_ = []
         for i, (dual, sign) in enumerate(zip(sides[1:], signs, strict=True)):
             more, more_off, more_data = self._facet_value(sides[0], dual, sign)
-            total = math.fsum([*values[i][values[i] != 0.0].tolist(), more])  # continuous.md, step 8g
-            rounding = up(off[i] + more_off + 2.0 * UNIT * abs(total))
+            terms = values[i][values[i] != 0.0] if cells.compiled else values[i]
+            total, beyond = sum_of(np.append(terms, more))  # continuous.md, step 8g
+            rounding = up(off[i] + more_off + beyond + 2.0 * UNIT * abs(total))
             one, two = found[0].gaps, found[i + 1].gaps
             gap = None if one is None or two is None else one.product(two)  # robin.md, step 3b
             unknown = at_most(up(data[i] + more_data))
