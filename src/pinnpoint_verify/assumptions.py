@@ -200,23 +200,16 @@ def continuous(case: Row, proof: Row, bundle: Bundle) -> list[Place]:
     found += overrides(case, bundle) if proof["method"] in ALONE else []
     where = "the curved domain that its notes name" if "bent" in proof else "the domain that the mesh covers"
     found.append(one(f"continuous target: the weak solution on {where}"))
+    if "medium" in proof:
+        found += coefficients(proof, bundle)
     if nonlinear:
         words = "κ, c ≥ 0 and λ ≥ 0 are constant on each cell; the reaction λu³ is monotone, so u is unique"
         if "reaction" in proof:
             words = "κ and c ≥ 0 are constant on each cell; g′ ≥ 0 is proved on the real line, so u is unique"
-        found.append(one(words))
+        found.append(one(words.split("; ")[1] if "medium" in proof else words))
         words = "energy errors bounded by equilibrated fluxes; the remainder of the linearised dual is bounded"
         found.append(one(words))
-    elif "medium" in proof:
-        low = float(bundle("continuous/kappa", None).min())
-        words = f"diffusion enclosed on each cell and proved to be ≥ {low:.3e}; energy errors by equilibrated fluxes"
-        found.append(one(words, told=True))
-        floor = float(bundle("medium/floor", None).min())
-        if "convection" not in proof["medium"] and floor < 0.0:
-            found.append(one(f"c ≥ {floor:.3e} on every cell, above minus the first eigenvalue", told=True))
-        if "convection" in proof["medium"]:
-            found.append(one(f"c − ½∇·b ≥ {floor:.3e} on every cell", told=True))
-    else:
+    elif "medium" not in proof:
         words = "κ and c are constant on each cell; energy errors bounded by equilibrated fluxes"
         found.append(one(words))
         if "spectrum" in proof:
@@ -258,6 +251,18 @@ def continuous(case: Row, proof: Row, bundle: Bundle) -> list[Place]:
             found.append(one(f"{query['name']}: {words}"))
     if lift:
         found.append(Place(lifted(opaque)))
+    return found
+
+
+def coefficients(proof: Row, bundle: Bundle) -> list[Place]:
+    """What is known of coefficients that vary."""
+    low, floor = (float(bundle(k, None).min()) for k in ("continuous/kappa", "medium/floor"))
+    words = f"diffusion enclosed on each cell and proved to be ≥ {low:.3e}; energy errors by equilibrated fluxes"
+    found = [one(words, told=True)]
+    if "convection" not in proof["medium"] and floor < 0.0:
+        found.append(one(f"c ≥ {floor:.3e} on every cell, above minus the first eigenvalue", told=True))
+    if "convection" in proof["medium"]:
+        found.append(one(f"c − ½∇·b ≥ {floor:.3e} on every cell", told=True))
     return found
 
 

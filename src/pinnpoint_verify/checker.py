@@ -563,8 +563,9 @@ class Query:
         elif self.phi is not None:  # Φ = quadratic + h + ε, and u_h³ is quadratic up to (u_h − mean)³
             u, (f, high, e1, _) = p.nodal[p.mesh.nodes_of(p.mesh.cells[g.part])], self.phi.on(g.part.start, g.part.stop)
             cube = g.cubic * mix("na,nb,nc,njk,abcjk->n", u, u, u, f, means(d, 5))
-            terms = terms - cube - g.c * mix("njk,jklm,nlm->n", f, M, p.b)
-            off = off + g.cubic * (up(np.ptp(u, axis=1) ** 3) * high + top_p**3 * e1) + g.c * top_p * e1
+            c = g.c if p.mesh.medium is None else 0.0 * g.c  # else part of w
+            terms = terms - cube - c * mix("njk,jklm,nlm->n", f, M, p.b)
+            off = off + g.cubic * (up(np.ptp(u, axis=1) ** 3) * high + top_p**3 * e1) + c * top_p * e1
         both = p.against(z, g)
         self.both.m[g.part], self.value = both.m, self.value + (terms * g.vol).total()
         self.both.r = np.array(self.both.r)

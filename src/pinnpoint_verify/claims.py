@@ -41,6 +41,7 @@ from pinnpoint_verify.lines import on_a_line
 from pinnpoint_verify.operators import check
 from pinnpoint_verify.own import wanted
 from pinnpoint_verify.paths import coercive
+from pinnpoint_verify.point_kernels import sizes_of
 from pinnpoint_verify.raised import Raised
 from pinnpoint_verify.raised_space import RaisedSpace
 from pinnpoint_verify.reactions import Reaction
@@ -116,6 +117,8 @@ def continuous(
             need(fits, f"{row['name']!r}: a ball where there is none, or none where there is one")
             need(not flux or asked[i].z.load is None, f"{row['name']!r}: a flux has no load")
             samples.prove_point(i, asked[i], goal, row)
+            if varied and bent and goal["radius"] is not None:
+                goal["height"], goal["stretch"] = sizes_of(samples.kernel(i, goal, row), row["name"])
             if mesh.reaction is not None:
                 need(asked[i].phi is not None, f"{row['name']!r}: no kernel is stored")
                 mesh.reaction.join(asked[i], row["name"])

@@ -38,24 +38,35 @@ class Norms:
             second = float(up(1.0 / math.sqrt(mu))) if mu > 0.0 else _by_paths(p)
             lines = np.where(count == 0, 1.0 / widths, 0.0) * second + np.where(count == 2, 1.0, 2.0) * gradient
             fourth = math.sqrt(second ** (4 - mesh.d) * float(np.prod(lines)))
-        self.second, self.gradient, self.fourth = second, gradient, float(up(math.sqrt(fourth)))
+        # what is proved bounds energies with models of the coefficients, which are at most `growth` times the true ones
+        most = float(mesh.growth)  # checking.md, step 12g
+        self.second, self.gradient, self.fourth = (float(up(x * most)) for x in (second, gradient, math.sqrt(fourth)))
+        self.top = float(up(self.top * most)) if mesh.d == 1 else math.inf
 
-    def weighted(self, R: float, kappa: float, point: bool) -> float:
-        """Upper bound of ‖vΦ‖₂/E for the kernel of a ball of radius R."""
+    def beside(self, goal: dict[str, Any]) -> float:
+        """Upper bound of ‖vΦ‖₂/E for the kernel of a query; zero where there is none."""
+        if goal["radius"] is None:
+            return 0.0
+        if "height" in goal:  # Ψ ≤ height · ψ(L⁻¹y), checking.md, step 12g
+            return self.weighted(goal["radius"], float(1.0 / up(goal["height"])), False, goal["stretch"])
+        return self.weighted(goal["radius"], goal["kappa"], goal["kind"] == "point")
+
+    def weighted(self, R: float, kappa: float, point: bool, stretch: tuple[float, float] = (1.0, 1.0)) -> float:
+        """Upper bound of ‖vΦ‖₂/E for the kernel of a ball of radius R; of |L⁻¹y|, with ‖L‖ and (det L)^¼."""
         if self.d == 3:  # Φ ≤ 1/(4πκ|x − x₀|) and Hardy's inequality
-            free = 2.0 * self.gradient if self.vanishing else 4.0 * self.gradient + 2.0 * self.second / R
+            steep = stretch[0] * self.gradient
+            free = 2.0 * steep if self.vanishing else 4.0 * steep + 2.0 * self.second / R
             return float(up(free / (4.0 * PI * kappa)))
         if self.d == 2:  # ∫ over the ball of |Φ|⁴; 5.529 ≥ ∫_0^1 (−log s − 3/2 + 2s − s²/2)⁴ ds, 24 = ∫_0^1 log⁴ s ds
             fourth = math.sqrt(math.sqrt(3.1415926535897936 * R * R * (5.529 if point else 24.0)))
-            return float(up(self.fourth * fourth / (4.0 * PI * kappa)))
+            return float(up(self.fourth * stretch[1] * fourth / (4.0 * PI * kappa)))
         largest, square = (3.0 / 16.0, 1.397 / 256.0) if point else (0.5, 1.0 / 12.0)
         return float(up(smaller(self.top * math.sqrt(2.0 * R * square), self.second * largest) * R / kappa))
 
     def remainder(self, eta: float, eta_d: float, z: Array, goal: dict[str, Any]) -> tuple[float, float]:
         """Upper bounds of ∫q⁺G and ∫q⁻G, q = λe²(3u_h + e), G ≥ 0 the Green function of the query."""
         lam, A = float(self.p.mesh.cubic.max()), float(np.max(np.abs(z))) * self.second + self.fourth**2 * eta_d
-        if goal["radius"] is not None:
-            A += self.weighted(goal["radius"], goal["kappa"], goal["kind"] == "point")
+        A += self.beside(goal)
         both = 0.6495190528383291 * math.sqrt(lam) * A * eta * eta  # 3√3/8
         own = [
             3.0 * larger(0.0, float(np.max(e * self.p.nodal))) * self.second * eta**2 + self.fourth**2 * eta**3

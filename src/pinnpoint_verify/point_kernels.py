@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.polynomial import chebyshev
 from scipy import special
 
 from pinnpoint_verify.bent import Bent
-from pinnpoint_verify.checker import Cells, Density, Mesh, Query, means
+from pinnpoint_verify.checker import Ball, Cells, Density, Mesh, Query, means, up
+from pinnpoint_verify.constants import value_at
+from pinnpoint_verify.discs import Ranges
 from pinnpoint_verify.formulas import formula, plain
 from pinnpoint_verify.lifts import Jet, formula_jet
 from pinnpoint_verify.reader import Array, larger, need, smaller
@@ -35,13 +37,13 @@ class Kernel:
     def __init__(self, A: Any, c: Any, x0: Array, R: float, b: Any = None) -> None:
         self.c, self.b, self.x0, self.R, self.d = c, b, x0, R, len(x0)
         self.table: Any = None
-        d, self.A = self.d, np.eye(len(x0))
+        d, self.A, self.matrices = self.d, np.eye(len(x0)), cast(Any, None)
         if isinstance(A, list) and d > 1:
             A = [[plain(v) for v in row] for row in A]
             same = all(A[i][j] == (A[0][0] if i == j else 0.0) for i in range(d) for j in range(d))
             if not same:
                 self.table = A if any(not is_number(v) for row in A for v in row) else None
-                self.A = self.matrix(A, x0[None])[0]
+                self.A, self.matrices = self.matrix(A, x0[None])[0], A
             A = A[0][0] if same else 1.0
         self.kappa, self.L = A, np.linalg.cholesky(self.A)
         self.inverse, self.root = np.linalg.inv(self.A), float(np.prod(np.diag(self.L)))
@@ -217,6 +219,62 @@ def point_agrees(kernel: Kernel, query: Query, g: Cells, name: str, bent: Bent |
     for c, part in enumerate(q):
         rows = tuple(x[here] for x in part.on(g.part.start, g.part.stop))
         compare(f"load of {name!r}", rows, V[here], lambda X, bary, at, c=c: kernel.field(X)[..., c], small)
+
+
+def potential_agrees(kernel: Kernel, query: Query, g: Cells, name: str) -> None:
+    """Ψ of a point on a range of cells, away from the point and from where the ball ends."""
+    assert query.phi is not None
+    mesh, R = query.p.mesh, kernel.R
+    V, data = mesh.points[mesh.cells[g.part]], query.phi.on(g.part.start, g.part.stop)
+    h = g.h * float(np.linalg.norm(np.linalg.inv(kernel.L), 2))
+    far = np.sqrt((kernel.stretched(V) ** 2).sum(axis=2))
+    first, last = far.min(axis=1), far.max(axis=1)
+    crossed = (first - h < R) & (last > R * (1.0 - 1e-9)) | (first <= h)
+    keep = np.nonzero(~crossed)[0]
+    unit = {1: R, 2: 1.0 / (4.0 * math.pi), 3: 1.0 / (4.0 * math.pi * R)}[mesh.d] / (kernel.kappa0 * kernel.root)
+    rows = tuple(x[keep] for x in data)
+    compare(
+        f"kernel of {name!r}",
+        rows,
+        V[keep],
+        lambda X, bary, at: kernel.weight(X) * kernel.potential(X),
+        1e-7 * unit,
+    )
+
+
+def mass_agrees(kernel: Kernel, phi: Density, mesh: Mesh, name: str) -> None:
+    """∫ Ψ."""
+    held = float(np.sum(phi.beta.mean(axis=1) * mesh.top[phi.at]))
+    off = float(np.sum(mesh.top[phi.at] * phi.rest[:, 1]))
+    fits, value = kernel.near_enough(1.0, held, off)
+    need(fits, f"kernel of {name!r}: its integral is {held!r}, not {value!r} (sampled)")
+
+
+def sizes_of(kernel: Kernel, name: str) -> tuple[float, tuple[float, float]]:
+    """A number with Ψ ≤ height · ψ(L⁻¹y), ψ of κ = 1, and upper bounds of ‖L‖ and (det L)^¼. Part of the proof."""
+    d, x0 = kernel.d, kernel.x0
+    if kernel.matrices is not None:  # indefinite.md, step 10d
+        A = [[value_at(v, x0) for v in row] for row in kernel.matrices]
+        B = [[A[smaller(i, j)][larger(i, j)] for j in range(d)] for i in range(d)]
+        need(all(x is not None for row in B for x in row), f"{name!r}: the diffusion has no value at the point")
+        M: Any = [[cast(Ball, x) for x in row] for row in B]
+        det = M[0][0] * M[1][1] - M[0][1] * M[1][0]
+        if d == 3:
+            det = M[2][2] * det - M[1][2] * (M[0][0] * M[1][2] - M[0][1] * M[0][2])
+            det = det + M[0][2] * (M[0][1] * M[1][2] - M[0][2] * M[1][1])
+        need(float(det.low) > 0.0, f"{name!r}: the diffusion at the point is not positive")
+        frobenius = math.sqrt(sum(float(x.top) ** 2 for row in M for x in row)) * (1.0 + 1e-13)
+        return float(up(1.0 / math.sqrt(float(det.low)))), (
+            float(up(math.sqrt(frobenius))),
+            float(up(math.sqrt(math.sqrt(math.sqrt(float(det.top)))))),
+        )
+    count = {1: 64, 2: 16, 3: 8}[d]
+    steps = [(2.0 * np.indices((count,) * d)[i].ravel() + 1.0) / count - 1.0 for i in range(d)]
+    box = [Ball(x0[i] + kernel.R * steps[i], 1.001 * kernel.R / count + 1e-14 * np.abs(x0[i])) for i in range(d)]
+    at, whole = value_at(kernel.kappa, x0), Ranges(kernel.kappa, box).value
+    low = float(np.min(whole.low))
+    need(at is not None and float(cast(Ball, at).low) > 0.0 and low > 0.0, f"{name!r}: κ in the ball is not positive")
+    return float(up(1.0 / math.sqrt(float(cast(Ball, at).low) * low * (1.0 - 1e-14)))), (1.0, 1.0)
 
 
 def constants_agree(kernel: Kernel, w: Density, mesh: Mesh, source: Any, goal: Row, name: str) -> None:

@@ -42,6 +42,8 @@ from pinnpoint_verify.rows import is_number
 
 Row = dict[str, Any]
 PI_LOW = 3.141592653589793
+SHARE = 2e-8
+"""By which lower bounds of coefficients that vary may be missed, and more (varying.py)."""
 
 
 class Reaction:
@@ -52,8 +54,10 @@ class Reaction:
         need(isinstance(said, dict) and said.keys() == {"g", "range", "bend"}, "reaction: not g, a range and a bound")
         self.mesh, self.text = mesh, readable(said["g"])
         self._of_the_case(case["problem"])
-        plain = mesh.medium is None and proof["lift"] is None
-        need(plain and not np.any(mesh.cubic) and np.all(mesh.c >= 0.0), "reaction: beside another kind of equation")
+        need(
+            proof["lift"] is None and not np.any(mesh.cubic) and np.all(mesh.c >= 0.0),
+            "reaction: beside another kind of equation",
+        )
         self.first = derivative(self.text)
         self.second = derivative(self.first)  # checking.md, step 12a
         need(on_the_line(self.first)[0] >= 0.0, "g: its derivative is not proved to be ≥ 0 on the real line")
@@ -119,7 +123,8 @@ class Reaction:
         mesh = self.mesh
         assert query.phi is not None
         w, f, old = (x.on(0, mesh.C) for x in (query.w, query.phi, query.z.source))
-        both, z = mesh.c + self.mu, self.state(query.z.nodal)
+        # where coefficients vary c is part of w, indefinite.md, step 10b
+        both, z = self.mu + (mesh.c if mesh.medium is None else 0.0), self.state(query.z.nodal)
         full = w[0] - both[:, None, None] * f[0] - self.mu[:, None, None] * z.m  # checking.md, step 12c
         size = np.abs(w[0]) + np.abs(both[:, None, None] * f[0]) + np.abs(self.mu[:, None, None] * z.m)
         blur = up(8.0 * UNIT * size.max(axis=(1, 2)) + self.mu * np.max(z.r + np.zeros_like(z.m), axis=(1, 2)))
@@ -137,10 +142,11 @@ class Reaction:
         P, high, e1, _ = phi.on(*at)
         G, rest, wrong, more = self.g.on(*at)
         M, top = means(d, 4), p.b.top.max(axis=(1, 2))
-        gone = mix("njk,jklm,nlm->n", P, M, G) + part.c * mix("njk,jklm,nlm->n", P, M, p.b)
+        c = part.c if self.mesh.medium is None else np.zeros(len(part.c))
+        gone = mix("njk,jklm,nlm->n", P, M, G) + c * mix("njk,jklm,nlm->n", P, M, p.b)
         # Φ = P + k + ε′ and g = G + h + ε with h, k ⟂ quadratics: ∫gΦ − ∫GP = ∫hk + ∫ε(P + k) + ∫gε′
         slip = rest * high + wrong * np.abs(P).max(axis=(1, 2)) + more * high  # checking.md, step 12d
-        return terms - gone, np.asarray(up(off + slip + (self._height(p) + part.c * top) * e1))
+        return terms - gone, np.asarray(up(off + slip + (self._height(p) + c * top) * e1))
 
     def _height(self, p: Side) -> Array:
         """Upper bounds of |g(u_h)| on cells: g rises, so that its ends are those of the state's."""
@@ -197,23 +203,27 @@ class Reaction:
     def _lifted(self, side: float, M: float) -> float:
         """A lower bound of cM + side · g(side · M)."""
         value = Ranges(self._of_x(self.text), [Ball(np.array([side * M]))]).value
-        return float(side * value.m[0] - value.r[0] + self.mesh.c.min() * M * (1.0 - 1e-12)) - 1e-300
+        least = self.mesh.c.min() if self.mesh.medium is None else self.mesh.medium.least()
+        return float(side * value.m[0] - value.r[0] + least * M * (1.0 - math.copysign(1e-12, least))) - 1e-300
 
     def _spread(self, side: float, start: float, load: float) -> float:
         """Talenti: start + sR²/(2d min κ) where all of the boundary is fixed."""
         mesh = self.mesh
         if np.any(mesh.kind > DIRICHLET) or mesh.pairs is not None:
             return math.inf
-        size = total(mesh.top) / PI_LOW
+        if mesh.medium is not None and mesh.medium.least() < 0.0:
+            return math.inf
+        size, kappa = total(mesh.top) / PI_LOW, float(mesh.kappa.min()) * (1.0 - SHARE * (mesh.medium is not None))
         square = size if mesh.d == 2 else (0.75 * size) ** (2.0 / 3.0)
         s = larger(0.0, load - self._lifted(side, start))
-        return float(up(start + s * square / (2.0 * mesh.d * float(mesh.kappa.min())) * (1.0 + 1e-12)))
+        return float(up(start + s * square / (2.0 * mesh.d * kappa) * (1.0 + 1e-12)))
 
     def _pushed(self, side: float, start: float, load: float, end: float) -> bool:
         """Whether u stays below `end` in a box of one κ with fluxes that are numbers (indefinite.md, step 8b)."""
         mesh = self.mesh
         kappa, (on, kind) = float(mesh.kappa.min()), faces(mesh)
         one = np.all(mesh.kappa == kappa) and np.all(np.any(on, axis=(0, 1))) and _along_axes(mesh)
+        one = one and mesh.medium is None
         if not one or not all(is_number(g) for _, g in self.sides):
             return False
         widths, G = np.ptp(mesh.points, axis=0) * (1.0 + 1e-12), np.zeros(mesh.d)
@@ -246,8 +256,7 @@ class Left:
         """Upper bounds of ∫q⁺G and ∫q⁻G: A η (‖off‖₂ + ½ bend C₂ η), from both sides."""
         n = self.inner
         A = float(np.max(self.own.state(z).top)) * n.second + n.fourth**2 * eta_d
-        if goal["radius"] is not None:
-            A += n.weighted(goal["radius"], goal["kappa"], goal["kind"] == "point")
+        A += n.beside(goal)
         # checking.md, step 12e
         both = float(up(A * eta * (self.spread + 0.5 * self.own.bend * n.second * eta)))
         return both, both

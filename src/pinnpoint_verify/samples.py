@@ -38,7 +38,14 @@ from pinnpoint_verify.glued import flow_agrees
 from pinnpoint_verify.lifts import Lift, alike, lift_agrees, own_value
 from pinnpoint_verify.networks import NetworkLeftover
 from pinnpoint_verify.own import data_bounds, held_gap, kept_below, load_bounds, source_bounds, wanted
-from pinnpoint_verify.point_kernels import Kernel, constants_agree, loads_agree, point_agrees
+from pinnpoint_verify.point_kernels import (
+    Kernel,
+    constants_agree,
+    loads_agree,
+    mass_agrees,
+    point_agrees,
+    potential_agrees,
+)
 from pinnpoint_verify.points import is_plain, proved_ball, proved_point
 from pinnpoint_verify.reader import Array, Bundle, larger, need, smaller
 from pinnpoint_verify.reference import compare, directions, distance, potential, radial, rule
@@ -673,6 +680,8 @@ class Samples:
             self._linearised(query, g, V, name)
         if self.varied is not None and goal["radius"] is not None:
             point_agrees(self.kernel(i, goal, row), query, g, name, self.bent)
+            if query.phi is not None:
+                potential_agrees(self.kernel(i, goal, row), query, g, name)
             return
         if bare(goal) and i not in self.proved:
             need(query.phi is None or not np.any(query.phi.beta), f"{name!r}: an average has no kernel")
@@ -723,13 +732,14 @@ class Samples:
         mesh, z, low, high = self.mesh, query.z, g.part.start, g.part.stop
         u, v = (side.nodal[mesh.nodes_of(mesh.cells[g.part])] for side in (query.p, z))
         w, f = query.w.on(low, high), query.phi.on(low, high)  # type: ignore[union-attr]
+        c = g.c if mesh.medium is None else 0.0 * g.c
         slope = 3.0 * g.cubic * np.abs(u).max(axis=1) ** 2
-        loose = w[1] + w[3] + (g.c + slope) * (f[1] + f[3]) + 1e-12 * (slope * np.abs(v).max(axis=1))
+        loose = w[1] + w[3] + (c + slope) * (f[1] + f[3]) + 1e-12 * (slope * np.abs(v).max(axis=1))
 
         def whole(X: Array, bary: Array, at: Array) -> Array:
             a, b = (np.einsum("njk,qj,qk->nq", x[0][at], bary, bary, optimize=True) for x in (w, f))
             bent = 3.0 * g.cubic[at, None] * (u[at] @ bary.T) ** 2
-            return np.asarray(a - (g.c[at, None] + bent) * b - bent * (v[at] @ bary.T))
+            return np.asarray(a - (c[at, None] + bent) * b - bent * (v[at] @ bary.T))
 
         compare(f"dual source of {name!r}", (z.f, z.high, z.e1, z.e2), V, whole, loose)
 
@@ -757,6 +767,8 @@ class Samples:
             kernel = self.kernel(i, goal, row)
             constants_agree(kernel, query.w, mesh, lambda X: self.rest(X, 0.0, 0.0), goal, name)
             loads_agree(kernel, query, name)
+            if query.phi is not None:
+                mass_agrees(kernel, query.phi, mesh, name)
         elif query is not None and i not in self.proved:
             _, R, a, C, off = self.ball(i, goal, row)
             if math.isnan(C):

@@ -115,6 +115,7 @@ class Medium:
         most = SPARE if self.convective else DEEPEST
         need(lack * square <= most, "medium: c − ½∇·b is not nonnegative but for what may be")  # varying.md, step 1c
         spare = larger(lack * (1.0 + 1e-12), CLOSE / square)  # varying.md, step 7b
+        self.spare = spare
         for a in range(0, mesh.C, CHUNK):
             part = slice(a, smaller(a + CHUNK, mesh.C))
             m, error = self.model("c", part), self.error["c"][part]
@@ -128,6 +129,11 @@ class Medium:
             share = share + CLOSE
         self.factor = float(up(((1.0 - share) * (1.0 - CLOSE)) ** -0.5 * (1.0 + 1e-14)))
         return self.factor
+
+    def least(self) -> float:
+        """A lower bound of c, by what is proved of it or by its models' coefficients; without convection."""
+        own = float((self.beta["c"].min(axis=1) - self.error["c"] * (1.0 + 1e-15)).min())
+        return larger(own, float(self.floor.min()) - self.spare * (1.0 + 1e-12))
 
     def lack(self) -> float:
         """Q ≥ 0 with c ≥ −Q, from the models' coefficients."""
@@ -154,8 +160,10 @@ def largest(R: Array) -> Array:
 def is_supported(mesh: Mesh, proof: dict[str, Any]) -> None:
     """Refuse what has no theorem here."""
     mismatch = float(proof["mismatch"])
-    plain = "spectrum" not in proof and proof["range"] is None
-    need(plain and not np.any(mesh.cubic), "medium: beside another kind of equation")
+    bent = mesh.reaction is not None or bool(np.any(mesh.cubic))
+    falls = mesh.medium.convective or float(mesh.medium.floor.min()) < 0.0
+    plain = "spectrum" not in proof and proof["range"] is None and not (bent and falls)
+    need(plain, "medium: beside another kind of equation")
     kinds = {goal["kind"] for goal in proof["goals"]}
     need(not kinds & {"gradient", *WHOLE}, "medium: no theorem for such queries")
     # varying.md, step 5b

@@ -205,7 +205,7 @@ def test_what_has_no_bundle_says_why(tmp_path):
         problem = pp.fem.Semilinear(mesh, source="1", **more)
         queries = problem.mean()
         certificate = pp.certify(problem, problem.space.U0, queries)
-        with pytest.raises(InputError, match="bundles of reactions are for numbers κ and c ≥ 0"):
+        with pytest.raises(InputError, match="bundles of reactions are for c ≥ 0 and g′ ≥ 0"):
             pp.write_bundle(tmp_path / "b", certificate, problem, problem.space.U0, queries)
 
 

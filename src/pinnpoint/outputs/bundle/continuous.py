@@ -84,7 +84,7 @@ def continuous(
     turned = route.indefinite if isinstance(route, Equilibrated) else None
     about = medium(out, model) if turned is None else {"spectrum": turned.witness}
     if isinstance(term, ReactionTerm):
-        about = {"reaction": _reaction(out, witness, term)}
+        about |= {"reaction": _reaction(out, witness, term)}
     return (
         about
         | bent(out, problem)

@@ -231,6 +231,7 @@ def _coefficients(problem: Any) -> dict[str, Any]:
         return given if isinstance(given, str) else text(given)
 
     base = problem.base if isinstance(problem, AbstractLifted) else problem
+    base = base.linear if isinstance(base, Semilinear) else base
     if not isinstance(base, ReactionDiffusion) or base.coefficients is None:
         return {}
     found: dict[str, Any] = {}

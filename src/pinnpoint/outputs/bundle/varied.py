@@ -25,13 +25,14 @@ from pinnpoint.transfer.goals import Functional
 from pinnpoint.transfer.media.coefficients import Coefficients, Field
 from pinnpoint.transfer.media.medium import Piece
 from pinnpoint.transfer.media.varying_points import fixed_zero
+from pinnpoint.transfer.nonlinear.monotone import Witness as Nonlinear
 from pinnpoint.transfer.points.places import cell_of
 
 MOST_REGIONS = 64
 """Regions with coefficients of their own that a bundle has formulas for."""
 
 
-def varied_obstacle(witness: Witness) -> str:
+def varied_obstacle(witness: Witness | Nonlinear) -> str:
     """Why the checker cannot prove what rests on coefficients that vary inside cells; empty where it can."""
     model = witness.route.model
     given, turned = model.coefficients, witness.route.indefinite
@@ -56,7 +57,7 @@ def _of_coefficients(given: Coefficients) -> str:
     return ""
 
 
-def _of_problem(model: Continuum, witness: Witness) -> str:
+def _of_problem(model: Continuum, witness: Witness | Nonlinear) -> str:
     given = model.coefficients
     assert given is not None
     if witness.compared:

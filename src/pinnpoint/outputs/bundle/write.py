@@ -339,11 +339,11 @@ def obstacle(certificate: Certificate, system: Any) -> str:
     witness = certificate.evidence.witness
     if certificate.target == "continuous" and isinstance(witness, Fluxes) and witness.route.model.seam is not None:
         return "lift: bundles of lifts beside periodic pairs are not written; certify without the lift"
-    if certificate.target == "continuous" and isinstance(witness, Fluxes) and varied_obstacle(witness):
+    if certificate.target == "continuous" and isinstance(witness, Fluxes | Nonlinear) and varied_obstacle(witness):
         return varied_obstacle(witness)
     if certificate.target == "continuous" and isinstance(witness, Nonlinear) and not checked(witness.route):
         return (
-            "problem: bundles of reactions are for numbers κ and c ≥ 0 on cells and g′ ≥ 0, for boxes or Dirichlet "
+            "problem: bundles of reactions are for c ≥ 0 and g′ ≥ 0, for boxes or Dirichlet "
             "data all around without lifts, and of other reactions than cubic ones for fluxes and Robin values that "
             "are numbers, or a g″ that is bounded on the real line"
         )
@@ -376,9 +376,7 @@ def checked(route: Any) -> bool:
     norms, model, term = route.norms, route.model, route.term
     if isinstance(term, LiftedTerm):
         return False
-    known = bool(
-        model.medium is None and norms.fall == 0.0 and (norms.vanishing or model.d == 1 or faces_of(model) is not None)
-    )
+    known = bool(norms.fall == 0.0 and (norms.vanishing or model.d == 1 or faces_of(model) is not None))
     if not isinstance(term, ReactionTerm):
         return known
     whole = bounds(term.g.second)
