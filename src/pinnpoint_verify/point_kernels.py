@@ -273,7 +273,7 @@ def sizes_of(kernel: Kernel, name: str) -> tuple[float, tuple[float, float]]:
     box = [Ball(x0[i] + kernel.R * steps[i], 1.001 * kernel.R / count + 1e-14 * np.abs(x0[i])) for i in range(d)]
     at, whole = value_at(kernel.kappa, x0), Ranges(kernel.kappa, box).value
     low = float(np.min(whole.low))
-    need(at is not None and float(cast(Ball, at).low) > 0.0 and low > 0.0, f"{name!r}: κ in the ball is not positive")
+    need(at is not None and float(at.low) > 0.0 and low > 0.0, f"{name!r}: κ in the ball is not positive")
     return float(up(1.0 / math.sqrt(float(cast(Ball, at).low) * low * (1.0 - 1e-14)))), (1.0, 1.0)
 
 

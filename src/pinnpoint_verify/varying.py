@@ -133,7 +133,7 @@ class Medium:
     def least(self) -> float:
         """A lower bound of c, by what is proved of it or by its models' coefficients; without convection."""
         own = float((self.beta["c"].min(axis=1) - self.error["c"] * (1.0 + 1e-15)).min())
-        return larger(own, float(self.floor.min()) - self.spare * (1.0 + 1e-12))
+        return float(larger(own, float(self.floor.min()) - self.spare * (1.0 + 1e-12)))
 
     def lack(self) -> float:
         """Q ≥ 0 with c ≥ −Q, from the models' coefficients."""

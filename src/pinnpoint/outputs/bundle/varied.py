@@ -35,7 +35,7 @@ MOST_REGIONS = 64
 def varied_obstacle(witness: Witness | Nonlinear) -> str:
     """Why the checker cannot prove what rests on coefficients that vary inside cells; empty where it can."""
     model = witness.route.model
-    given, turned = model.coefficients, witness.route.indefinite
+    given, turned = model.coefficients, witness.route.indefinite if isinstance(witness, Witness) else None
     if turned is not None and turned.gap.wide:
         return (
             "problem: a reaction between eigenvalues beside coefficients that vary, Robin groups or periodic pairs has "
