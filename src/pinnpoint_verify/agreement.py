@@ -118,7 +118,7 @@ def prediction_agrees(d: Discrete, rows: list[Row], case: Row, proof: Row, bundl
         np.abs(every), initial=0.0
     )
     for goal, row in zip(proof.get("goals", []), rows, strict=False):  # these are about the values as they were given
-        seen = not far or goal["kind"] not in ("everywhere", *NORMS)
+        seen = not far or goal.get("kind") not in ("everywhere", *NORMS)
         need(
             seen, f"{row['name']!r}: the case's prediction has other values on the boundary than u, which were dropped"
         )

@@ -269,7 +269,11 @@ def coefficients(proof: Row, bundle: Bundle) -> list[Place]:
 def elastic(case: Row, proof: Row, bundle: Bundle) -> list[Place]:
     """A solid's weak solution, how its data were enclosed, and what is known of some queries."""
     found = overrides(case, bundle) if proof["method"] in ALONE else []
-    found.append(one("continuous target: the weak solution of linear elasticity on the domain that the mesh covers"))
+    target = "continuous target: the weak solution of linear elasticity on the domain that"
+    found.append(one(f"{target} the mesh covers" if "arcs" not in proof else f"{target} the arcs bound"))
+    if "arcs" in proof:
+        away = f"{float(proof['arcs']['away']):.1e}"
+        found.append(one(f"arcs are polynomials through the mesh's vertices, within {away} of the given curves"))
     words = "λ and μ are constant on each cell; energy errors bounded by symmetric stresses in equilibrium"
     found.append(one(words))
     claims, said = list[tuple[str, str, Any]](), proof["solid"]
@@ -280,8 +284,12 @@ def elastic(case: Row, proof: Row, bundle: Bundle) -> list[Place]:
     if "lift" in proof:  # what is left is stored for every side
         count = sum(f"continuous/s{k}" in bundle for k in range(len(bundle.arrays)))
         sides = [[float(f"source/t{k}_{c}_rest" in bundle) for c in range(len(body))] for k in range(count)]
+    on_arcs = bundle.arrays.get("arcs/facets", np.zeros(0))  # there tractions are enclosed by polynomials of their own
     claims += [
-        (f"traction {'xyz'[c]}", f"source/t{k}_{c}", t) for k, given in enumerate(sides) for c, t in enumerate(given)
+        (f"traction {'xyz'[c]}", f"source/t{k}_{c}", t)
+        for k, given in enumerate(sides)
+        if not np.isin(bundle.arrays[f"continuous/n{k}"], on_arcs).any() or "lift" in proof
+        for c, t in enumerate(given)
     ]
     spread = [] if "lift" in proof else said["force"]
     claims += [(f"traction {'xyz'[c]}", "", t) for given in spread for c, t in enumerate(given)]

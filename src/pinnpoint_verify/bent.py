@@ -78,10 +78,10 @@ class Bent:
         for k, text in enumerate(self.levels):
             at = np.unique(self.edges[self.group == k])
             need(len(at), "bent: a curve without facets")
-            value, slope = _level(text, self.nodes[at])
+            value, slope = level_at(text, self.nodes[at])
             far = np.abs(value) / np.sqrt((slope**2).sum(axis=1))
             need(np.all(far <= size), "bent: vertices are not on their curve")
-            value, slope = _level(text, self.nodes)
+            value, slope = level_at(text, self.nodes)
             near = np.abs(value) <= size * np.sqrt((slope**2).sum(axis=1))
             own = (self.group if self.d == 2 else self.face_group) == k
             self.straight += int(np.sum(near[outer(self.cells)].all(axis=1))) - int(np.sum(own))
@@ -199,7 +199,7 @@ class Bent:
             for k in np.unique(group):
                 some = np.nonzero(group == k)[0]
                 for _ in range(STEPS):
-                    value, slope = _level(self.levels[k], base[some] + eta[some][..., None] * D[some, None])
+                    value, slope = level_at(self.levels[k], base[some] + eta[some][..., None] * D[some, None])
                     step = value / (slope * D[some, None]).sum(axis=2)
                     eta[some] = eta[some] - step  # curved.md, step 5
                     if np.all(np.abs(step) <= ENOUGH):
@@ -267,7 +267,7 @@ def _find(keys: Array, wanted: Array) -> Array:
     return np.where(keys[at] == wanted, at, -1)
 
 
-def _level(text: str, X: Array) -> tuple[Array, Array]:
+def level_at(text: str, X: Array) -> tuple[Array, Array]:
     """φ (…,) and ∇φ (…, d) at points."""
     zero, unit = np.zeros(X.shape[:-1]), np.eye(X.shape[-1])
     slopes = [np.stack([np.full_like(zero, v) for v in row]) for row in unit]

@@ -305,9 +305,10 @@ def verify(path: Any, inputs: Any = None) -> list[str]:
     own = ELASTIC if "solid" in proof else CONTINUOUS if proof["target"] == "continuous" else {"coercivity"}
     also = {"spectrum", "medium", "bent", "reaction"} & proof.keys() if own is CONTINUOUS else set()
     also = {"lift"} if own is ELASTIC and case["certificate"]["lift"] else also
+    also = also | ({"arcs"} & proof.keys() if own is ELASTIC else set())
     also = {"reduction"} & proof.keys() if proof["target"] == "discrete" else also
     need(proof.keys() == COMMON | own | also, "proof.json: a key is missing, or belongs to another target")
-    straight = proof["target"] == "continuous" and "bent" not in proof
+    straight = proof["target"] == "continuous" and not {"bent", "arcs"} & proof.keys()
     need(not (straight and case.get("geometry")), "case.json: curves, and a proof for the straight mesh")
     need(isinstance(proof.get("lift"), dict | None), "proof.json: no account of what was lifted")
     need(own is not ELASTIC or proof["target"] == "continuous", "proof.json: a solid of the discrete target")
@@ -331,7 +332,7 @@ def verify(path: Any, inputs: Any = None) -> list[str]:
     lines.append("value, residual norm, dofs and points of one compatible set A, b, ℓ, U; sums of the terms")
     if own is ELASTIC:
         found, blind, loose, data = solid(bundle, proof, case, rows)
-        if also:
+        if "lift" in also:
             kept_agrees(bundle, proof, d, rows, case)
         lines.append(
             "stresses in H(div) by representation; tables in integers, equilibrium, oscillation, product bound"
@@ -369,7 +370,8 @@ def verify(path: Any, inputs: Any = None) -> list[str]:
             warm = "continuous/expansion" in bundle  # where nothing moves, all is rounding of thermal stresses
             varied = any(key.startswith("medium/") for key in bundle.arrays)  # kernels' data are sharper here
             whole = row["kind"] in WHOLE
-            sharp = own is CONTINUOUS and not whole  # data may be sharper here than a budget left them
+            # data may be sharper here than a budget left them, and tractions along arcs
+            sharp = (own is CONTINUOUS and not whole) or "arcs" in proof
             unknown = sum(row["terms"].get(term, 0.0) for term in LOOSE) if sharp else 0.0
             most = 30.0 if weak or warm or varied else 3.0  # products of coarse models
             fits = row["radius"] <= most * radius + unknown + 1e-6 * abs(c) + 10.0 * SMALL + more

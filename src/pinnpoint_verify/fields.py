@@ -194,6 +194,8 @@ PROOF = {
     "coercivity.gamma": WITNESS,
     "coercivity.mass.*": WITNESS,
     "coercivity.floor.*": WITNESS,
+    "arcs.groups[]": COMPARED,
+    "arcs.away": COMPARED,
     "solid.plane": COMPARED,
     "solid.body[]": COMPARED,
     "solid.temperature": COMPARED,

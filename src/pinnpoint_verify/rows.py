@@ -111,6 +111,8 @@ def rows_agree(certificate: Row, case: Row, proof: Row, cells: int, dimension: i
 
 def curved(proof: Row) -> str:
     """What a curved domain is; empty where cells are straight."""
+    if "arcs" in proof:
+        return "the domain that arcs at the given curves bound"
     if "bent" not in proof:
         return ""
     bounded = "the domain that the given curves bound"

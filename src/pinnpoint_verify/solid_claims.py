@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnpoint_verify.arcs import DECLARED, LEFT, Arcs, Pulled, sliver_sizes
 from pinnpoint_verify.checker import UNIT, Ball, Density, Shape, areas, mix, up
 from pinnpoint_verify.domains import sides_agree
 from pinnpoint_verify.formulas import plain
@@ -48,17 +49,27 @@ def solid(
     need(not kept or not (said.keys() & HEAT or "continuous/weights" in bundle), "lift: of a body with heat or weights")
     rest = {**said, "held": said["rest"]} if kept else said
     values = held(bundle, body, rest)
+    if "arcs" in proof:
+        need(not kept and not (said.keys() & HEAT or "continuous/weights" in bundle), "arcs: beside a lift or heat")
+        body.arcs = Arcs(bundle, body, proof["arcs"], case)
+        on_arcs(bundle, body, case)
+        blind += [DECLARED, *([LEFT.format(body.arcs.straight)] if body.arcs.straight else [])]
     body.close()
     nodal = bundle("continuous/state", body.size, body.d)
+    target = None if body.arcs is None else values[body.facets[body.arcs.at, 0]]
+    free = middles(body)
+    values[free] = np.nan
     known = ~np.isnan(values)
     need(np.array_equal(nodal[known], values[known]), "state: misses the held displacements")
     load = acting_on_rest(bundle, body, kept) if kept else acting(bundle, body, said, data)
+    load.target = target
     heat = Heat(bundle, body, said, data)
     weight = weights(bundle, body, said, load)
     heat.acts(load)
     p = Side(body, nodal, bundle("continuous/moments", len(body.facets), body.d, body.d), load)
     gap = Gap(bundle, body, rest, nodal)
     p.rest = up(p.rest + gap.energy) if gap.open else p.rest
+    need(body.arcs is None or not gap.open or not np.any(gap.energy[body.arcs.cells]), "gap: beside a curved side")
     if kept:
         rest_agrees(bundle, body, said, kept)
     asked, duals = dict[int, Query](), Duals(bundle, body, rest, p, groups(bundle, case), heat, data)
@@ -116,6 +127,20 @@ def held(bundle: Bundle, body: Body, said: Row) -> Array:
     return values
 
 
+def on_arcs(bundle: Bundle, body: Body, case: Row) -> None:
+    """Groups of data are curves as a whole, or straight; and facets of the same name are those of the curve."""
+    for word, letter in (("dirichlet", "d"), ("neumann", "n"), ("force", "q")):
+        for k, group in enumerate(case["problem"].get(word) or {}):
+            body.arcs.facets_agree(group, bundle(f"continuous/{letter}{k}", None, whole=len(body.facets)))
+
+
+def middles(body: Body) -> Array:
+    """Nodes in the middle of chords of held arcs, where states have other values than what is held."""
+    if body.arcs is None or body.degree == 1:
+        return np.zeros(0, dtype=int)
+    return np.asarray(body.nodes_of(body.facets[body.arcs.at[~body.arcs.free]])[:, 2])
+
+
 def material(bundle: Bundle, body: Body, plane: str) -> float:
     """θ with |C − Ĉ| ≤ θĈ for the material of E and ν and the stored λ, μ; counts CE_ij's rounding too."""
     E, nu = (Ball(bundle(f"continuous/{k}", body.C)) for k in ("young", "poisson"))
@@ -154,6 +179,13 @@ def acting(bundle: Bundle, body: Body, said: Row, data: Data) -> Load:
     for k, given in enumerate(said["traction"]):
         facets = ordered(bundle, f"continuous/n{k}", F)
         need(len(given) == body.d, "proof.json: a traction with another number of components")
+        if body.arcs is not None and np.isin(facets, body.arcs.at).all():
+            load.pulled = Pulled(body.arcs) if load.pulled is None else load.pulled
+            for c, t in enumerate(given):
+                need(t is None or is_number(t) or isinstance(t, str), "traction: neither a number nor a formula")
+                if t:
+                    load.pulled.add(facets, c, t)
+            continue
         for c, t in enumerate(given):
             name = f"source/t{k}_{c}"
             if f"{name}_at" in bundle:
@@ -169,6 +201,7 @@ def acting(bundle: Bundle, body: Body, said: Row, data: Data) -> Load:
                     load.tractions.append(traction(body, c, facets, np.full(len(facets), float(t)), 0.0))
     for k, forces in enumerate(said["force"]):
         facets = ordered(bundle, f"continuous/q{k}", F)
+        need(body.arcs is None or not np.isin(facets, body.arcs.at).any(), "force: on a curved side")
         need(len(forces) == body.d and all(map(is_number, forces)), "proof.json: a force that is no vector")
         area = areas(body.points[body.facets[facets]]).total()
         for c, force in enumerate(forces):
@@ -217,7 +250,7 @@ class Duals:
             self.volume(i, row, load, goal)
         z, m = self.bundle(f"dual/z{i}", body.size, body.d), self.bundle(f"dual/m{i}", len(body.facets), body.d, body.d)
         for c in range(body.d):
-            nodes = np.unique(body.nodes_of(body.facets[body.held[:, c]]))
+            nodes = np.setdiff1d(body.nodes_of(body.facets[body.held[:, c]]), middles(body))
             need(np.array_equal(z[nodes, c], value[nodes, c]), f"{name!r}: the dual state has other boundary values")
         acts = kind != "reaction"
         return Query(self.p, Side(body, z, m, load), 1.0 if acts else -1.0, acts)
@@ -230,6 +263,8 @@ class Duals:
             cells = np.arange(body.C) if kind == "mean" else ordered(self.bundle, f"mesh/chosen{i}", body.C)
             cells_agree(row, cells)
             vol = Shape(body.points[body.cells[cells]]).vol.total()
+            if body.arcs is not None:
+                vol = vol + sliver_sizes(body.arcs)[np.isin(body.arcs.cells, cells)].total()
             weight: Any = np.zeros(body.C)
             weight[cells] = 1.0 / float(vol.m)
             self.scale[i] = float(up(vol.r / (vol.m - vol.r) + 4.0 * UNIT))
@@ -282,6 +317,8 @@ class Duals:
     def reaction(self, i: int, row: Row) -> Array:
         """Values of the dual state: e_k on the group, which shares no vertex with others that are held so."""
         body, facets, k = self.body, self.facets(i, row["group"]), AXES.index(row["component"])
+        curved = body.arcs is not None and np.isin(facets, body.arcs.at).any()
+        need(not curved, f"{row['name']!r}: a reaction of a curved group")
         others = np.setdiff1d(np.nonzero(body.held[:, k])[0], facets)
         fits = np.all(body.held[facets, k]) and not np.isin(body.facets[facets], body.facets[others]).any()
         need(fits, f"{row['name']!r}: not a whole held part")
@@ -307,6 +344,8 @@ class Duals:
     def patch(self, i: int, row: Row, goal: Row, load: Load) -> None:
         """Traction direction/|Γ| where a component is free; what is held has to be the goal's constant."""
         body, facets = self.body, self.facets(i, row["group"])
+        curved = body.arcs is not None and np.isin(facets, body.arcs.at).any()
+        need(not curved, f"{row['name']!r}: an average over a curved group")
         each = areas(body.points[body.facets[facets]])
         area, v, mean = each.total(), self.directions(row, facets), Ball(0.0)
         self.scale[i] = float(up(area.r / (area.m - area.r) + 4.0 * UNIT))

@@ -43,6 +43,7 @@ class Body(Grid):
         need(np.all(self.c_min > 0.0), "material: not stable")
         self.held = np.zeros((len(self.facets), self.d), dtype=bool)
         self.lift: tuple[Array, float] | None = lift_table(bundle, self.d) if "lift/table" in bundle else None
+        self.arcs: Any = None  # curved sides
 
     def close(self) -> None:
         """Once all of `held` is known: norms of stresses by their moments, and ways to what is held."""
@@ -73,12 +74,17 @@ class Traction:
 
 
 class Load:
-    """What acts: f by components, tractions, and S = ω T with a tensor on each cell."""
+    """What acts: f by components, tractions, and S = ω T with a tensor on each cell; on curved sides what is pulled.
+
+    There a state that is held has the values `target`, (arcs, d).
+    """
 
     def __init__(self, body: Body) -> None:
         self.f: list[Any] = [None] * body.d
         self.tractions: list[Traction] = []
         self.weight: Any = None
+        self.pulled: Any = None
+        self.target: Any = None
         self.tensor = np.zeros((body.C, body.d, body.d))
 
     def on(self, what: Any, part: slice, d: int) -> tuple[Array, Array, Array, Array]:
@@ -104,6 +110,11 @@ class Side:
         C, d = body.C, body.d
         self.square, self.wide, self.rest = np.zeros(C), np.zeros(C), np.zeros(C)
         self.energy, self.norm = 0.0, 0.0
+        self.on_arcs: Any = None
+        if body.arcs is not None:
+            from pinnpoint_verify.arc_sides import ArcSide
+
+            self.on_arcs = ArcSide(body.arcs, self)
         self.gap, rough = self._tractions()
         force, moment, osc = np.zeros(C), np.zeros(C), np.zeros(C)
         for part, g in body.parts():
@@ -113,6 +124,8 @@ class Side:
         self.force, self.moment = up(force + self.gap), up(moment + body.h * self.gap)
         cost = body.tree.cost(self.force, self.moment, body.factor)
         self.rest = up(osc + rough + body.factor * self.gap + cost)
+        if self.on_arcs is not None:
+            self.rest[body.arcs.cells] = self.on_arcs.cost(self.rest, rough)
         need(np.all(np.isfinite(self.rest)), "tree: a part of the body can move, or a bound is not finite")
         need(d == m.shape[1] == m.shape[2], "moments: of another dimension")
 
@@ -132,6 +145,8 @@ class Side:
         far = np.where(body.fixed[:, None, :], np.abs(self.m - wanted.m) * (1.0 + 4.0 * UNIT) + wanted.r, 0.0)
         gap = up(np.sqrt((far**2).sum(axis=2)).sum(axis=1) + unknown)
         gap[body.inner] = 0.0
+        if self.on_arcs is not None:
+            gap[body.arcs.at] = self.on_arcs.unbalanced()
         return up(np.bincount(body.owner, gap, minlength=body.C)), rough
 
     def _rough(self, t: Traction, area: Ball) -> Array:
@@ -314,6 +329,11 @@ class Query:
                 more = mix("njk,njk->n", mix("njk,jklm->nlm", t.beta, means(p.body.d - 1, 4)), b)
                 value = value + factor * (more * area).total()
                 off = off + total(area.top * t.e1 * b.top.max(axis=(1, 2)))
+        if p.on_arcs is not None:
+            from pinnpoint_verify.arc_sides import moved
+
+            more, wide = moved(p.on_arcs, z.on_arcs, self.sign, self.acts)
+            value, off = value + more, off + wide
         less, more_ = (low, high) if self.sign > 0.0 else (high, low)
         size = float(value.top) + abs(constant) + less + more_
         self.size = (math.sqrt(p.energy) + eta) * (math.sqrt(z.energy) + dual + math.sqrt(z.norm))

@@ -655,6 +655,7 @@ def test_the_table_has_no_key_that_no_bundle_has(made):
         "certificate.",
         "lift.",
         "bent.",
+        "arcs.",
         "notes",
         "unsupported",
         "queries[].at",

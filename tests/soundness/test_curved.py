@@ -193,10 +193,11 @@ def _chord_model(self, coordinates):
 
 
 def _chord_values(self, P):
-    (x, y), J, rows = (lambda Y, J, rows: (Y.T, J, rows))(*self.bends.moved(P))
-    n, phase = self.bends.normals(P, rows), 2.0 * y + 0.3
+    here = self.bends.where(P)
+    x, y = here.Y.T
+    n, phase = self.bends.normals(P, here.rows), 2.0 * y + 0.3
     slope = np.exp(x) * (np.sin(phase) * n[:, 0] + 2.0 * np.cos(phase) * n[:, 1])
-    return -slope * self.factor(J, rows, P)
+    return -slope * self.factor(here, P)
 
 
 SABOTAGES = {

@@ -10,7 +10,7 @@ import pytest
 import pinnpoint as pp
 from pinnpoint.mesh.round import ring_mesh
 from pinnpoint.transfer.elastic import airy, held_arcs, rounded, slivers
-from pinnpoint.transfer.elastic.arcs import Graph
+from pinnpoint.transfer.elastic.arcs import Arcs, Graph
 from pinnpoint.transfer.elastic.chords import Chords
 from tests.support import curved_solids as cs
 
@@ -111,6 +111,45 @@ def test_work_on_held_arcs_belongs_to_the_value(monkeypatch):
     assert (np.abs(found.center - truth) < 0.02 * found.radius).all()
     monkeypatch.setattr(rounded, "work", lambda *given: (0.0, held_arcs.work(*given)[1]))
     assert (np.abs(certified(problem, P).center - truth) > 0.2 * found.radius)[:2].all()
+
+
+def test_work_on_held_arcs_has_the_sign_of_a_reaction(monkeypatch):
+    """Where the middles of chords are not moved the work is large, and has a sign."""
+    mesh = ring_mesh(0.5, 1.0, 6, 48)
+
+    def force():
+        problem = pp.fem.Elasticity(
+            mesh,
+            young=1.0,
+            poisson=0.3,
+            plane="stress",
+            degree=2,
+            fixed={"hole": 0.0, "outer": (0.1, 0.0)},
+            geometry={"hole": pp.Circle((0, 0), 0.5)},
+        )
+        return pp.certify(problem, problem.space.U0, problem.reaction("outer", "x"))
+
+    near = force()
+    monkeypatch.setattr(rounded.Rounded, "_lift", lambda self, state, target: np.zeros_like(state))
+    far = force()
+    assert near.lower[0] <= far.upper[0]
+    assert far.lower[0] <= near.upper[0]
+    apart = abs(far.center[0] - near.center[0])
+    own = rounded.Rounded._held
+    monkeypatch.setattr(rounded.Rounded, "_held", lambda self, p, d, a, b, sign: own(self, p, d, a, b, -sign))
+    assert abs(force().center[0] - near.center[0]) > 5.0 * apart
+
+
+def test_an_arc_that_crosses_its_chord_is_counted_where_it_is_outside():
+    arcs = route().arcs
+    q = np.zeros_like(arcs.shape)
+    q[:, 1] = 0.2  # η = τ(1 − τ)(τ − ½)/5: without area
+    crossing = Arcs(arcs.topology, arcs.facets, arcs.cells, q, arcs.free, arcs.away)
+    assert (np.abs(crossing.area[0]) < 1e-15).all()
+    w = airy.gauss(airy.LINE)[1]
+    outside = np.maximum(crossing.line.values[0], 0.0) @ w * crossing.length**2
+    assert (crossing.added >= outside).all()
+    assert (crossing.added < 10.0 * outside).all()
 
 
 def route(n=6):
@@ -230,17 +269,21 @@ def test_what_is_not_proved_of_curved_solids_is_refused(more, words):
         certified(problem, P)
 
 
-def test_points_at_curves_lifts_bundles_and_spheres_are_refused(tmp_path):
+def test_points_at_curves_lifts_and_spheres_are_refused():
     problem = cs.lame(6)
     with pytest.raises(pp.InputError, match="in a cell at a curved side"):
         problem.transfer(problem.points([[0.51 * math.cos(0.4), 0.51 * math.sin(0.4)]], "x"))
     with pytest.raises(pp.InputError, match="averages over curved groups"):
         problem.transfer(problem.patch("outer", "x"))
+    held = cs.gripped(ring_mesh(0.5, 1.0, 4, 32))
+    with pytest.raises(pp.InputError, match="reactions of curved sides"):
+        held.transfer(held.reaction("hole", "x"))
+    given = {"young": 1.0, "poisson": 0.3, "fixed": {"hole": 0.1}, "body": 1.0}
+    moved = pp.fem.Elasticity(ring_mesh(0.5, 1.0, 4, 32), geometry={"hole": pp.Circle((0, 0), 0.5)}, **given)
+    with pytest.raises(pp.InputError, match="a curved side is held at another"):
+        moved.transfer(moved.compliance())
     with pytest.raises(pp.InputError, match="keep no prediction"):
         pp.certify(problem, ["x", "y"], problem.points(P, "x"), lift=True)
-    asked = problem.points(P, "x")
-    with pytest.raises(pp.InputError, match="no witnesses for the checker"):
-        pp.write_bundle(tmp_path / "b", pp.certify(problem, problem.space.U0, asked), problem, problem.space.U0, asked)
     cube = pp.io.generate("cube", 2)
     with pytest.raises(pp.InputError, match="solids in space are the polyhedron"):
         pp.fem.Elasticity(cube, 1.0, 0.3, fixed={"left": 0.0}, geometry={"right": pp.Sphere((0, 0, 0), 1)})

@@ -18,7 +18,7 @@ from pinnpoint.mesh.gluing import Gluing, by_class, seams
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding.arithmetic import UNIT, down, gamma, up
 from pinnpoint.taylor.bernstein import Density, from_linear, from_quadratic, gram, linear_projection, pairs
-from pinnpoint.taylor.inputs import Data, enclosed, fixed
+from pinnpoint.taylor.inputs import Blurred, Data, enclosed, fixed
 from pinnpoint.taylor.simplices import density
 from pinnpoint.taylor.suprema import supremum
 from pinnpoint.transfer.boundary.facets import FacetLoad, measures
@@ -328,7 +328,7 @@ class Continuum:
                     X[cells],
                     tolerance=tolerance if tolerance > 0.0 else None,
                     mean=True,
-                    work=self.budget / BUDGET,
+                    work=self.budget / BUDGET * (len(cells) / len(X) if _bent(f) else 1.0),
                     shared=None if self.helpers is None else self.helpers.look,
                     frugal=self.frugal,
                 ),
@@ -718,3 +718,8 @@ def shape_table(m: int, degree: int) -> Vector:
         return np.ones((1, 1))
     count = m + 1 if degree == 1 else len(pairs(m))
     return np.ascontiguousarray(bernstein(np.eye(count), m, degree))
+
+
+def _bent(f: Any) -> bool:
+    """Whether models of data cost far more than those of the formula behind them: by the map of curved surfaces."""
+    return isinstance(f, Blurred) and f.blurred

@@ -20,7 +20,7 @@ from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.fem.data.coefficients import function
 from pinnpoint.formulas.expressions import Expression
-from pinnpoint.mesh.bent.maps import Bends, Local, total
+from pinnpoint.mesh.bent.maps import Bends, Local, Moved, total
 from pinnpoint.taylor import functions
 from pinnpoint.taylor.inputs import ORDER, enclosed, fixed, model_of
 from pinnpoint.taylor.jets import jet_of
@@ -50,10 +50,10 @@ class Carried:
 
     def __call__(self, X: Vector) -> Vector:
         """Values at points of the straight mesh."""
-        Y, J, rows = self.bends.moved(X)
-        return np.asarray(self.factor(J, rows, X) * function(self.name, self.given)(Y))
+        here = self.bends.where(X)
+        return np.asarray(self.factor(here, X) * function(self.name, self.given)(here.Y))
 
-    def factor(self, J: Vector, rows: Any, X: Vector) -> Any:
+    def factor(self, here: Moved, X: Vector) -> Any:
         """What the data is multiplied by, at points."""
         return 1.0
 
@@ -88,9 +88,9 @@ class Spread(Carried):
 
     __repr__ = brief
 
-    def factor(self, J: Vector, rows: Any, X: Vector) -> Any:
+    def factor(self, here: Moved, X: Vector) -> Any:
         """The determinant."""
-        return np.linalg.det(J)
+        return here.determinant
 
     def taylor(self, coordinates: Sequence[TaylorModel]) -> TaylorModel:
         """The model from those of the coordinates of the straight mesh."""
@@ -104,11 +104,10 @@ class Through(Carried):
 
     __repr__ = brief
 
-    def factor(self, J: Vector, rows: Any, X: Vector) -> Any:
+    def factor(self, here: Moved, X: Vector) -> Any:
         """How much longer, or larger, the curved boundary is."""
-        n = self.bends.normals(X, rows)
-        cof = np.linalg.det(J)[:, None, None] * np.linalg.inv(J).transpose(0, 2, 1)
-        return np.sqrt((np.einsum("nij,nj->ni", cof, n) ** 2).sum(axis=1))
+        n = self.bends.normals(X, here.rows)
+        return np.sqrt((np.einsum("nij,nj->ni", here.cofactors, n) ** 2).sum(axis=1))
 
     def taylor(self, coordinates: Sequence[TaylorModel]) -> TaylorModel:
         """The model from those of the coordinates of the straight mesh."""
@@ -136,15 +135,14 @@ class Turned:
 
     def __call__(self, X: Vector) -> Vector:
         """Values at points of the straight mesh."""
-        Y, J, _ = self.bends.moved(X)
-        cof = np.linalg.det(J)[:, None, None] * np.linalg.inv(J).transpose(0, 2, 1)
-        K, d = matrix(self.given, self.bends.d), self.bends.d
-        found = np.zeros(len(Y))
+        here = self.bends.where(X)
+        cof, K, d = here.cofactors, matrix(self.given, self.bends.d), self.bends.d
+        found = np.zeros(len(here.Y))
         for k in range(d):
             for m in range(d):
                 if callable(K[k][m]) or K[k][m] != 0.0:
-                    found += cof[:, k, self.i] * function("diffusion", K[k][m])(Y) * cof[:, m, self.j]
-        return np.asarray(found / np.linalg.det(J))
+                    found += cof[:, k, self.i] * function("diffusion", K[k][m])(here.Y) * cof[:, m, self.j]
+        return np.asarray(found / here.determinant)
 
     def taylor(self, coordinates: Sequence[TaylorModel]) -> TaylorModel:
         """The model from those of the coordinates of the straight mesh."""

@@ -21,6 +21,7 @@ from pinnpoint.mesh.bent.shapes import Shape
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding.arithmetic import up
+from pinnpoint.systems.goals import Compliance
 from pinnpoint.systems.queries import Queries
 from pinnpoint.taylor.inputs import fixed
 from pinnpoint.transfer.elastic.arcs import Arcs
@@ -62,6 +63,11 @@ def route_of(problem: ElasticQueries, queries: Queries, tolerance: Limits, budge
                 "fixed: curved sides of solids are held at numbers; leave the geometry out for the polygon"
             )
         target[np.isin(arcs.facets, facets)] = [0.0 if known is None else known[0] for known in numbers]
+    if np.any(target) and any(isinstance(goal, Compliance) for goal in queries.goals or ()):
+        raise InputError(
+            "queries: the work of the loads is certified where every held displacement is zero, and a curved side is "
+            "held at another; ask for points and averages"
+        )
     plain = replace(
         solid,
         dirichlet=[(facets, given) for facets, given in straight if len(facets)],

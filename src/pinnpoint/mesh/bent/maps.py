@@ -31,6 +31,8 @@ from pinnpoint.taylor.models import TaylorModel, constant, settled
 
 KEPT = 4
 """Sets of simplices of which Φ and J are kept: entries of A, determinants and data ask for the same ones."""
+ASKED = 2
+"""The same of points: those of cells that are bent and of those that only touch a curve."""
 SEEN = 3
 """Points of an edge that are drawn between its ends."""
 TERMS = 7
@@ -86,6 +88,25 @@ class Local:
     def determinant(self) -> TaylorModel:
         """The determinant of J."""
         return total([a * b for a, b in zip(self.J[0], self.cofactors[0], strict=True)])
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """Φ (N, d) and J (N, d, d) at points in floating point, and the rows of their cells among the bent ones."""
+
+    Y: Vector
+    J: Vector
+    rows: Index
+
+    @cached_property
+    def determinant(self) -> Vector:
+        """The determinants of J."""
+        return np.asarray(np.linalg.det(self.J))
+
+    @cached_property
+    def cofactors(self) -> Vector:
+        """The matrices det J · J^{−T}."""
+        return np.asarray(self.determinant[:, None, None] * np.linalg.inv(self.J).transpose(0, 2, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,6 +352,21 @@ class Bends:
         parts = [constant(G[:, k], wrong[:, k]) for k in range(self.d)]
         size = functions.sqrt(total([g * g for g in parts]))
         return [g / size for g in parts]
+
+    def where(self, X: Vector) -> Moved:
+        """Φ and J at points; the last ones are kept: all entries of A ask for the same."""
+        name = digest(X)
+        found = self._last.get(name)
+        if found is None:
+            found = Moved(*self.moved(X))
+            while len(self._last) >= ASKED:
+                self._last.pop(next(iter(self._last)))
+            self._last[name] = found
+        return found
+
+    @cached_property
+    def _last(self) -> dict[str, Moved]:
+        return {}
 
     def moved(self, X: Vector, rows: Index | None = None) -> tuple[Vector, Vector, Index]:
         """Φ (N, d) and J (N, d, d) at points of the straight mesh in floating point, and the rows of their cells."""

@@ -247,7 +247,6 @@ def _case(
     certificate: Certificate, problem: Any, said: Mapping[str, Any], queries: Queries, options: Any
 ) -> dict[str, Any]:
     """What was asked in Python, as far as it can be said."""
-    own = bending_of(problem)
     given, system = given_data(problem), problem.system if isinstance(problem, Problem) else problem
     data: dict[str, Any] = {"source": text(given["source"]) if "source" in given else None}
     for key in ("dirichlet", "neumann"):
@@ -261,6 +260,7 @@ def _case(
     if isinstance(problem, Semilinear) and problem.g is not None:
         data["g"] = text(problem.g.g)
     base = problem.base if isinstance(problem, AbstractLifted) else problem
+    curves = base.bending if isinstance(base, ElasticQueries) else bending_of(problem)
     if certificate.target == "continuous" and isinstance(base, ElasticQueries):
         data = _elastic(base)
     words = {"name": "name", "kind": "kind", "at": "at", "ball": "radius", "group": "group", "component": "component"}
@@ -277,7 +277,7 @@ def _case(
         "title": said["title"],
         "units": said["units"],
         "problem": data,
-        **({} if own is None else {"geometry": {group: curve(shape) for group, shape in own.geometry.items()}}),
+        **({} if curves is None else {"geometry": {group: curve(shape) for group, shape in curves.geometry.items()}}),
         "queries": asked,
         **({"derived": [derived_row(one) for one in certificate.derivations]} if certificate.derivations else {}),
         "notes": notes,

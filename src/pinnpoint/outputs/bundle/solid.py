@@ -11,6 +11,7 @@ from pinnpoint.certificates.claims import Guarantee
 from pinnpoint.fem.data.coefficients import per_cell
 from pinnpoint.fem.elastic.lifted_solids import LiftedSolid
 from pinnpoint.fem.elastic.solids import solid_of
+from pinnpoint.mesh.facets import facet_keys
 from pinnpoint.models.smooth import SmoothField
 from pinnpoint.outputs.bundle.document import text
 from pinnpoint.outputs.bundle.files import Writer
@@ -19,10 +20,12 @@ from pinnpoint.outputs.bundle.predictions import kept
 from pinnpoint.systems.goals import CellStressAlong
 from pinnpoint.systems.queries import Queries
 from pinnpoint.taylor.inputs import fixed
+from pinnpoint.transfer.elastic.arcs import Arcs
 from pinnpoint.transfer.elastic.gaps import Gap
 from pinnpoint.transfer.elastic.goals import trace_of
 from pinnpoint.transfer.elastic.lift import table
 from pinnpoint.transfer.elastic.route import Witness
+from pinnpoint.transfer.elastic.solid import Solid
 
 
 def solid(out: Writer, witness: Witness, problem: Any, queries: Queries) -> dict[str, Any]:
@@ -30,7 +33,7 @@ def solid(out: Writer, witness: Witness, problem: Any, queries: Queries) -> dict
     lifted = problem if isinstance(problem, LiftedSolid) else None
     route, body = witness.route, witness.route.solid
     problem = problem if lifted is None else lifted.base
-    whole = body if lifted is None else solid_of(lifted.base, body.topology)
+    whole = body if lifted is None and body.arcs is None else solid_of(problem, body.topology)
     for name, a in (("lam", body.lam), ("mu", body.mu)):
         out.array(f"continuous/{name}", a)
     for name in ("young", "poisson"):
@@ -44,7 +47,8 @@ def solid(out: Writer, witness: Witness, problem: Any, queries: Queries) -> dict
         out.array(f"continuous/s{k}", np.sort(facets))
     if any(isinstance(text(g), str) for _, given in body.dirichlet for g in given if g is not None):
         _gap(out, witness.gap)
-    lifts = _data(out, witness)
+    lifts = _data(out, body, whole if lifted is None else body)
+    curved = _arcs(out, body.arcs, problem) if body.arcs is not None else {}
     if body.weights is not None:
         out.array("continuous/weights", body.weights)
     if body.thermal is not None:
@@ -68,7 +72,7 @@ def solid(out: Writer, witness: Witness, problem: Any, queries: Queries) -> dict
         numerators, denominator = table(body.d)
         out.array("lift/table", numerators)
         out.array("lift/denominator", np.array([float(denominator)]))
-    about: dict[str, Any] = {"goals": said, "solid": _said(problem, whole)}
+    about: dict[str, Any] = {"goals": said, "solid": _said(problem, whole)} | curved
     if lifted is None:
         return about
     own, error, _ = lifted.own_values(queries)
@@ -108,18 +112,30 @@ def _said(problem: Any, body: Any) -> dict[str, Any]:
     }
 
 
-def _data(out: Writer, witness: Witness) -> bool:
-    """Enclosures of data that are more than numbers; whether a body force is among them."""
-    body, some = witness.route.solid, False
-    load = body.load
+def _arcs(out: Writer, arcs: Arcs, problem: Any) -> dict[str, Any]:
+    """Curved sides in the order of their chords, and whose they are."""
+    order = np.argsort(arcs.facets)
+    out.array("arcs/facets", arcs.facets[order])
+    out.array("arcs/shape", arcs.shape[order])
+    n, curves = len(arcs.topology.points), problem.bending.geometry
+    keys = [facet_keys(np.sort(problem.mesh.facets(group), axis=1), n) for group in curves]
+    own = facet_keys(arcs.topology.facets[arcs.facets[order]], n)
+    out.array("arcs/group", np.argmax([np.isin(own, mine) for mine in keys], axis=0))
+    return {"arcs": {"groups": list(curves), "away": float(arcs.away.max())}}
+
+
+def _data(out: Writer, body: Solid, whole: Solid) -> bool:
+    """Enclosures of data that are more than numbers, on straight sides; whether a body force is among them."""
+    load, some = body.load, False
+    curved = np.zeros(0, dtype=np.intp) if body.arcs is None else body.arcs.facets
     for c, f in enumerate(load.body or ()):
         if f is not None and not _plain(body.body[c]):
             density(out, f"source/f{c}", f)
             some = True
     tractions = iter(load.traction)
-    for k, (facets, given) in enumerate(body.traction):
+    for k, (facets, given) in enumerate(whole.traction):
         for c, t in enumerate(given):
-            if t is not None and len(facets) and fixed(t) != (0.0, 0.0):
+            if t is not None and len(facets) and not np.isin(facets, curved).any() and fixed(t) != (0.0, 0.0):
                 one = next(tractions)
                 if not _plain(t):
                     density(out, f"source/t{k}_{c}", one.on.density, one.on.facets)
@@ -157,7 +173,9 @@ def solid_obstacle(certificate: Certificate) -> str:
     body = witness.route.solid
     if body.thermal is not None and (why := _warm_obstacle(witness)):
         return why
-    data = [*body.body, *(t for _, given in body.traction for t in given if t is not None)]
+    curved = witness.route.curved
+    sides = [*body.traction, *curved]
+    data = [*body.body, *(t for _, given in sides for t in given if t is not None)]
     opaque = any(text(f) is None and not isinstance(f, SmoothField) for f in data)
     if certificate.guarantee is not Guarantee.ESTIMATE and opaque:
         return (
@@ -167,6 +185,9 @@ def solid_obstacle(certificate: Certificate) -> str:
     for name, goal in zip(witness.route.queries.names, witness.route.queries.goals or (), strict=True):
         if isinstance(goal, CellStressAlong) and trace_of(goal, body.d) != 0.0:
             return f"query '{name}': stresses along a tensor with a trace cannot be re-checked; take its deviator"
+    groups = [facets for facets, _ in curved]
+    if body.arcs is not None and any(not np.isin(facets, body.arcs.facets).all() for facets in groups):
+        return "traction: on a group that is curved in part; for a bundle give the curved facets a group of their own"
     if any(text(g) is None for _, given in body.dirichlet for g in given if g is not None):
         return "fixed: a held displacement is a function, and the checker has no formula to compare with"
     return ""

@@ -171,7 +171,7 @@ def amplified(arcs: Arcs, norm: Vector, c_min: Vector, c_max: Vector, volume: Ve
     wide = (1.0 + 2.0 * arcs.over) * top
     value = 2.0 * wide * (1.0 + arcs.steep[0])
     slope = value * (2.0 + 6.0 / arcs.height * (1.0 + arcs.steep[0])) + 2.0 * wide * arcs.steep[1]
-    more = wide * np.sqrt(np.maximum(arcs.area[0] + arcs.area[1], 0.0) / c_min)
+    more = wide * np.sqrt(arcs.added / c_min)
     return np.asarray(up(norm + more + crude(arcs, value, slope, c_min), 64))  # curved.md, step 6f
 
 

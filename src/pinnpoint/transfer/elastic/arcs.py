@@ -233,6 +233,11 @@ class Arcs:
         size = self.length**2 * (self.line.sizes[0] @ w)
         return self.length**2 * (self.line.values[0] @ w), np.asarray(up((gamma(200) + 4.0 * self.blur) * size, 4))
 
+    @cached_property
+    def added(self) -> Vector:
+        """Upper bounds of the areas of slivers outside the chords, also where an arc crosses its chord."""
+        return np.asarray(up(self.length**2 * np.maximum(self.spread[1], 0.0) / 6.0 * (1.0 + 4.0 * self.blur), 8))
+
     def barycentric(self, tau: Vector, y: Vector) -> Vector:
         """Barycentric coordinates in the cells, in their order of vertices, of points (τ, y) by ℓ, (n, …, 3)."""
         last = -y / self.height.reshape(-1, *[1] * (y.ndim - 1))

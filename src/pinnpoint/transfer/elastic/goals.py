@@ -197,9 +197,10 @@ def _held_part(
 
 def _reaction(solid: Solid, facets: Index, goal: Reaction, name: str) -> Functional:
     T, k = solid.topology, goal.component
-    if solid.arcs is not None and not solid.arcs.free.all():
+    if solid.arcs is not None and np.isin(facets, solid.arcs.facets).any():
         raise InputError(
-            f"query '{name}': reactions of solids with held curved sides are not supported; ask for points"
+            f"query '{name}': reactions of curved sides of solids are not supported; ask for points, or leave the "
+            "geometry out for the polygon"
         )
     if not len(facets) or not np.all(solid.held[facets, k]):
         raise InputError(

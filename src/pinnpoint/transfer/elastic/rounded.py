@@ -29,7 +29,7 @@ from pinnpoint.transfer.elastic.gaps import Gap
 from pinnpoint.transfer.elastic.held_arcs import Miss, work
 from pinnpoint.transfer.elastic.loads import Load
 from pinnpoint.transfer.elastic.product import Bounds, Pair, Side
-from pinnpoint.transfer.elastic.route import Elastic
+from pinnpoint.transfer.elastic.route import Elastic, Witness
 from pinnpoint.transfer.elastic.slivers import OnArcs
 from pinnpoint.transfer.elastic.strains import Strains
 from pinnpoint.transfer.energy.geometry import Shapes
@@ -71,6 +71,11 @@ class Rounded(Elastic):
     @cached_property
     def _nothing(self) -> Pulled:
         return self.arcs.pulled(())
+
+    @property
+    def curved(self) -> Sequence[tuple[Index, Sequence[Any]]]:
+        """What is given on arcs."""
+        return self.given
 
     @cached_property
     def chords(self) -> Chords:
@@ -121,7 +126,11 @@ class Rounded(Elastic):
             "ball_radius": np.array([J.ball for J in self.goals]),
             "work": np.array([J.work for J in self.goals]),
         }
-        evidence = Evidence(indicators=self._indicators(bounds, shares, radius), remarks=self._remarks(radius, gap))
+        evidence = Evidence(
+            indicators=self._indicators(bounds, shares, radius),
+            remarks=self._remarks(radius, gap),
+            witness=Witness(self, primal, duals, gap),
+        )
         center = np.array([f.center for f in found])
         proved = solid.load.proved and all(J.proved for J in self.goals)
         return TransferBound(with_reserve(terms), self._claims(), details, None, center, proved, evidence)
@@ -265,7 +274,7 @@ class Rounded(Elastic):
             dual = self._grown(by_query[i].dual, duals[i], there[i])
             value, off = slivers.value(self.arcs, self.solid.degree, here, there[i], duals[i])
             old = by_query[i]
-            one, wide, more = self._held(here, there[i], bounds, dual)
+            one, wide, more = self._held(here, there[i], bounds, dual, duals[i].sign)
             off = float(up(old.rounding + off + wide))
             pair = Pair(dual, old.product, old.value + value + one, off, old.data)
             made = self._enclosed(J, bounds, pair)
@@ -274,7 +283,7 @@ class Rounded(Elastic):
             shares[i] = self.products.shares(pair.dual)
         return bounds, found, shares
 
-    def _held(self, p: OnArcs, d: OnArcs, primal: Bounds, dual: Bounds) -> tuple[float, float, float]:
+    def _held(self, p: OnArcs, d: OnArcs, primal: Bounds, dual: Bounds, sign: float) -> tuple[float, float, float]:
         """What held arcs add to the value, a bound of its error, and what the misses leave."""
         if self.arcs.free.all():
             return 0.0, 0.0, 0.0
@@ -282,21 +291,18 @@ class Rounded(Elastic):
         two, more = work(self.arcs, d.stress, d.wrong, d.loose, p.miss)
         q, r = (self.products.lengths(b)[self.arcs.cells] for b in (primal, dual))
         each = up(r * p.miss.energy + q * d.miss.energy + p.miss.energy * d.miss.energy, 16)  # curved.md, step 6k
-        # d.miss is 0 − z_h, so that −∫σ_p n·(−z_h) and −∫σ_d n·(g − u_h)
-        return -one - two, float(up(off + more + 4.0 * UNIT * (abs(one) + abs(two)))), sum_up(each)
+        # d.miss is 0 − z_h, so that −∫σ_p n·(−z_h) and −∫σ_d n·(g − u_h); of a reaction with the other sign
+        return -sign * (one + two), float(up(off + more + 4.0 * UNIT * (abs(one) + abs(two)))), sum_up(each)
 
     def _grown(self, p: Bounds, side: Side, mine: OnArcs) -> Bounds:
         """The same with ‖δ‖ on slivers that are added to cells."""
         arcs = self.arcs
         values, wrong = self.equilibrium.space.nodal(side.m, side.fm, arcs.cells, side.fm_error)
         S, aim = airy.framed(arcs, values), self._framed_state(mine)
-        delta = np.abs(S - aim).max(axis=(1, 2)) + 2.0 * wrong + 2.0 * mine.state.wrong
-        delta = up(
-            delta + (gamma(64) + 8.0 * arcs.blur) * (np.abs(S).max(axis=(1, 2)) + np.abs(aim).max(axis=(1, 2))), 8
-        )
-        size = np.maximum(arcs.area[0] + arcs.area[1], 0.0)
+        delta = _largest(S - aim) + 4.0 * wrong + 4.0 * mine.state.wrong
+        delta = up(delta + (gamma(64) + 8.0 * arcs.blur) * (_largest(S) + _largest(aim)), 8)
         c_min = self.solid.c_min[arcs.cells]
-        more = up(2.0 * (1.0 + 2.0 * arcs.over) * delta * np.sqrt(size / c_min), 16)  # curved.md, step 6f
+        more = up((1.0 + 2.0 * arcs.over) * delta * np.sqrt(arcs.added / c_min), 16)  # curved.md, step 6f
         rest, fuzz = p.rest.copy(), p.fuzz.copy()
         rest[arcs.cells] = up(rest[arcs.cells] + more, 2)
         return replace(p, rest=rest, fuzz=fuzz)
@@ -319,3 +325,8 @@ class Rounded(Elastic):
             Claim(f"arcs are polynomials through the mesh's vertices, within {away:.1e} of the given curves"),
         )
         return (*said, *super()._claims()[1:])
+
+
+def _largest(S: Vector) -> Vector:
+    """The largest of the lengths of symmetric tensors by their entries 11, 12, 22, (n, places, 3)."""
+    return np.asarray(np.sqrt((S**2 * np.array([1.0, 2.0, 1.0])).sum(axis=2)).max(axis=1))

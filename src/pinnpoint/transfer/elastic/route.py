@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -94,6 +94,11 @@ class Elastic(Route):
     def functionals(self) -> Queries:
         """The queries' bounded forms, of which the discrete certificate is made."""
         return self.bounded
+
+    @property
+    def curved(self) -> Sequence[tuple[Index, Sequence[Any]]]:
+        """Facets and tractions on curved sides, by components."""
+        return ()
 
     @cached_property
     def equilibrium(self) -> Equilibrium:
