@@ -143,7 +143,7 @@ REFUSED = {
     "c − ½∇·b < 0": ({"convection": ("x", "0")}, r"c − ½∇·b must be ≥ 0.* is -5\.000e-01"),
     "c < 0": (
         {"reaction": "x-50"},
-        r"reaction: .* it may fall to -17\.8 here.* near \[0\.\d+, 0\.\d+\] is -5\.000e\+01",
+        r"reaction: which falls to -50 near \[0\.\d+, 0\.\d+\], it is not separated.*needs cells of a diameter of",
     ),
     "an opaque function": (
         {"diffusion": lambda X: np.tile(np.eye(2), (len(X), 1, 1))},

@@ -32,7 +32,7 @@ from pinnpoint.transfer.goals import Functional, functionals
 from pinnpoint.transfer.line.one_dimension import pointwise
 from pinnpoint.transfer.media.coefficients import Field
 from pinnpoint.transfer.media.medium import mean_square
-from pinnpoint.transfer.media.varied_gaps import spread, varied_change, varied_flux_change
+from pinnpoint.transfer.media.varied_gaps import spread, varied_change, varied_flux_change, varied_point_change
 from pinnpoint.transfer.nonlinear.ceilings import Ceilings
 from pinnpoint.transfer.spectrum.indefinite import Indefinite
 
@@ -396,7 +396,7 @@ class Equilibrated(Route):
 
     def _met(self) -> bool:
         """Whether fluxes know what Dirichlet data changes that the elements do not meet: then it is rounding."""
-        return is_met(self.model) and (self.model.medium is None or self.model.exchange is None)
+        return is_met(self.model)
 
     def _require_met(self, mismatch: float, lift: DataLift | SpaceLift | None) -> None:
         """Refuse fluxes where data is not met and not lifted."""
@@ -425,6 +425,8 @@ class Equilibrated(Route):
         if self.indefinite is not None:
             return self.indefinite.moved(J, mismatch, duals.get(i), found.dual)
         medium = self.model.medium
+        if medium is not None and self._sinks() and i not in duals:
+            return varied_point_change(self.model, medium, self.queries.goals[i], mismatch)
         if J.lift is None and medium is not None and self._sinks():
             return varied_change(self.model, medium, J, mismatch, duals[i], found.dual)
         # continuous.md, step 7b; varying.md, step 5a
@@ -470,7 +472,7 @@ class Equilibrated(Route):
             found = Enclosed(
                 center, float(up(max(0.0, half - from_data))), float(up(quadrature)), float(up(rounding)), dual
             )
-        alone = J.known or self.model.medium is not None
+        alone = J.known or (self.model.medium is not None and found is not None)
         other = None if alone else pointwise(self.model, goal, state, primal)  # continuous.md, step 6d
         if other is not None and self.indefinite is not None:
             gain = self.indefinite.gap.gain

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Mask, Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import Expression
+from pinnpoint.formulas.vanishing import Polynomial, TooLongError, atom, number, restricted
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.transfer.media.coefficients import Coefficients
@@ -46,7 +48,9 @@ def require_continuous(coefficients: Coefficients, T: Topology, mesh: Mesh, glue
         first, second = (mesh.points[facets] for facets in glued)
         apart = np.any(first != second, axis=1)  # by axes
         used = np.array([np.any([_axes(b[i], d) for b in flows], axis=0) for i in range(d)])
-        moves = (apart[:, None, :] & used[None]).any(axis=2)  # varying.md, step 1e
+        moves = across(first) & (apart[:, None, :] & used[None]).any(axis=2)  # varying.md, step 1e
+        for k in np.flatnonzero(moves.any(axis=1)):
+            moves[k] &= not _agree(tuple(flows), first[k], second[k], moves[k])
         _refuse(np.any(across(first) & moves, axis=1), first, "may jump at a periodic pair", NUMBER)
 
 
@@ -56,6 +60,23 @@ def across(V: Vector) -> Mask:
         return np.ones((len(V), 1), dtype=bool)
     flat = np.ptp(V, axis=1) == 0.0
     return np.asarray(np.where(flat.any(axis=1)[:, None], flat, True))
+
+
+def _agree(flows: Sequence[Any], one: Vector, two: Vector, components: Mask) -> bool:
+    """Whether components of all fields are the same formula on two facets that are apart along axes they lie across."""
+    d, apart = one.shape[1], np.any(one != two, axis=0)
+    if np.any(np.ptp(one, axis=0)[apart]) or np.any(np.ptp(two, axis=0)[apart]):
+        return False
+    coordinates = [[number(float(V[0, i])) if apart[i] else atom("at", i) for i in range(d)] for V in (one, two)]
+    fields = [b[i] for b in flows for i in np.flatnonzero(components) if callable(b[i])]
+    try:  # varying.md, step 1e
+        return all(isinstance(b, Expression) and _equal(b, *coordinates) for b in fields)
+    except TooLongError:
+        return False
+
+
+def _equal(given: Expression, one: Sequence[Polynomial], two: Sequence[Polynomial]) -> bool:
+    return restricted(given, one) == restricted(given, two)
 
 
 def _refuse(bad: Any, V: Vector, what: str, remedy: str = "Give one field for all cells") -> None:

@@ -60,6 +60,8 @@ def _of_coefficients(given: Coefficients) -> str:
 def _of_problem(model: Continuum, witness: Witness | Nonlinear) -> str:
     given = model.coefficients
     assert given is not None
+    if any(not (J.known or J.acts) for J in witness.route.goals):
+        return "problem: points beside jumps of coefficients that vary have no witnesses for the checker"
     if witness.compared:
         return "problem: where coefficients vary, intervals cut by known bounds have no witnesses for the checker"
     unsure = given.convective and not all(_number(c) for c in given.reaction)

@@ -41,6 +41,8 @@ def pointwise(
     value, wrong = evaluate(model, state, x)
     cell = _cell(model, x)
     C = min(float(reach(model, np.array([x]))[0]), float(up(model.anchors.reach[cell] + model.anchors.step[cell])))
+    if model.medium is not None:  # continuous.md, step 6a, with α for κ; varying.md, step 2e
+        return value, float(up(C * up(model.growth * model.estimator.energy(primal)) + wrong)), 0.0
     eta, share = residual_estimate(model, state, load)
     flux = model.estimator.energy(primal)
     if flux < eta:  # continuous.md, step 6d

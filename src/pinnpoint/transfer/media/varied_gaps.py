@@ -9,12 +9,13 @@ z = z_h + ε, ε ∈ V, and
     |B(D, z)| ≤ Σ_K |K| ( |A| |∇D| |∇z_h| + |b| |∇D| |z_h| + |c| |D| |z_h| )
                 + ‖ε‖ { (Σ_K |K| |A| |∇D|²)^½ + P (Σ_K |K| (|b| |∇D| + |c| |D|)²)^½ },      ‖v‖₂ ≤ P‖v‖ on V,
 
-with suprema over the cells.
+with suprema over the cells; Robin facets add (∫αD²)^½ ((∫αz_h²)^½ + ‖ε‖).
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from pinnpoint.transfer.energy.estimator import CHUNK
 from pinnpoint.transfer.energy.geometry import Shapes
 from pinnpoint.transfer.everywhere.constants import density_constant
 from pinnpoint.transfer.goals import Functional
+from pinnpoint.transfer.line.one_dimension import reach
 from pinnpoint.transfer.media.medium import Medium, Piece, mean_square
 
 
@@ -47,6 +49,15 @@ def varied_change(
     return at_most(float(up(mismatch * (own + lack * (heavy + whole)), 32)))  # varying.md, step 5c
 
 
+def varied_point_change(model: Continuum, medium: Medium, goal: Any, mismatch: float) -> float:
+    """The same of a value on a line, |w(x)| ≤ M + C_pt‖v‖ with ‖v‖ ≤ (1 − τ)⁻¹ P Q |Ω|^½ M."""
+    lack, length = -medium.least_reaction, math.sqrt(mean_square(model.anchors))
+    volume = math.sqrt(sum_up(up(model.topology.volumes * (1.0 + model.anchors.slack), 4)))
+    far = float(reach(model, np.array([goal.at[0]]))[0])
+    grown = far * model.growth**2 * length * lack * volume
+    return at_most(float(up(mismatch * (1.0 + grown), 32)))  # varying.md, step 5c
+
+
 def spread(model: Continuum, medium: Medium, planes: int) -> float:
     """How many times their size data of the boundary may change the solution anywhere."""
     lack, copies = max(0.0, -medium.least_reaction, -medium.least_transposed), 2.0**planes
@@ -62,7 +73,7 @@ def varied_flux_change(
     """Upper bound of |B(D, z)| for |δ_i| ≤ `mismatch`, ‖ε‖ ≤ `error` and ‖ε‖₂² ≤ `square` ‖ε‖², by default P²."""
     held = np.zeros(model.size)
     held[np.unique(model.nodes_of(model.topology.facets[model.dirichlet_facets()]))] = mismatch
-    own, z = held[model.cell_nodes].max(axis=1), dual[model.cell_nodes]
+    own, z, on = held[model.cell_nodes].max(axis=1), dual[model.cell_nodes], model.exchange
     slope = _steepness(model)
     d, volume = model.d, up(model.anchors.volume * (1.0 + 4.0 * model.anchors.slack), 4)
     # |v_h| ≤ 3 max and |∂v_h| ≤ 6d spread · steep, as in gaps
@@ -72,9 +83,11 @@ def varied_flux_change(
     b = 0.0 if medium.convection is None else np.sqrt(np.sum([size_on(p) ** 2 for p in medium.convection], axis=0))
     lower = b * rise + size_on(medium.reaction) * top
     first = sum_up(up(volume * (A * rise * dual_rise + lower * dual_top), 32))
+    sides = [0.0 if on is None else math.sqrt(sum_up(on.energy(model.points, v))) for v in (held, dual)]
+    first = float(up(first + up(sides[0] * sides[1])))  # of Robin facets, ∫αDz_h
     square = mean_square(model.anchors) if square is None else square
     roots = [math.sqrt(sum_up(up(volume * v, 32))) for v in (A * rise**2, lower**2)]
-    rest = roots[0] + (math.sqrt(square) * roots[1] if roots[1] else 0.0)
+    rest = roots[0] + (math.sqrt(square) * roots[1] if roots[1] else 0.0) + sides[0]
     return at_most(float(up(first + error * rest * model.growth, 32)))  # varying.md, step 5b
 
 
