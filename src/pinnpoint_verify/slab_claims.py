@@ -17,8 +17,16 @@ PROOF = {"target", "method", "radius_terms", "degree", "scheme", "runs", "goals"
 CERTIFICATE = {"schema", "title", "units", "versions", "method", "dofs", "radius_terms", "interval_of", "assumptions"}
 ROW = {"target": "continuous", "guarantee": "deterministic", "confidence": 1.0, "rounding": "covered"}
 ROW |= {"sensitivity": None, "residual_norm": None}
-ASKED = ("name", "kind", "at", "spread", "reach", "group", "time", "since", "accept", "limit")
-PLACED = {"point": {"at"}, "gaussian": {"at", "spread", "reach"}, "cells": {"group", "since"}, "mean": {"since"}}
+ASKED = ("name", "kind", "at", "ball", "side", "spread", "reach", "group", "time", "since", "accept", "limit")
+SIZES = {"ball", "side", "spread", "reach"}
+PLACED = {
+    "point": {"at"},
+    "gaussian": {"at", "spread", "reach"},
+    "average": {"at", "ball", "since"},
+    "block": {"at", "side", "since"},
+    "cells": {"group", "since"},
+    "mean": {"since"},
+}
 """What says where a query looks, by its kind."""
 GOAL = {"radius", "span", "powers"}
 """What the kernel of a point has."""
@@ -64,10 +72,11 @@ def asks(row: Row, query: Row, proof: Row, end: float) -> None:
         need(same(row.get(key), query.get(key)), f"{name!r}: another {key} than in the case")
     need(all(same(row.get(k), v) for k, v in ROW.items()), f"{name!r}: labels that such an interval does not have")
     need(is_number(row["time"]) and 0.0 < row["time"] <= end, f"{name!r}: a time that is not after the start")
-    need(row["kind"] in PLACED, f"{name!r}: unknown kind of query")
-    others = set().union(*PLACED.values()) - PLACED[row["kind"]]
+    kind = "block" if row["kind"] == "cells" and "side" in row else row["kind"]
+    need(kind in PLACED and row["kind"] != "block", f"{name!r}: unknown kind of query")
+    others = set().union(*PLACED.values()) - PLACED[kind]
     need(all(row.get(key) is None for key in others), f"{name!r}: a place that such a query does not have")
-    need(all(is_number(row.get(key)) for key in PLACED[row["kind"]] & {"spread", "reach"}), f"{name!r}: no weight")
+    need(all(is_number(row.get(key)) for key in PLACED[kind] & SIZES), f"{name!r}: no weight")
     keys_agree(row, set(ASKED))
     numbers_agree(row, proof)
     verdict_agrees(row)

@@ -18,6 +18,7 @@ from pinnpoint_verify.slab_data import NAMES, Source, moves, paired
 from pinnpoint_verify.slab_fits import Modes
 from pinnpoint_verify.slab_kernels import Kernel
 from pinnpoint_verify.slab_lifts import Left
+from pinnpoint_verify.slab_weights import Weight
 from pinnpoint_verify.slabs import Tally
 
 Row = dict[str, Any]
@@ -75,7 +76,7 @@ class Pointed:
         self.kernel = Kernel(x0, kappa, c, R, S, s0, powers, mesh.flow)
         self.source, self.T, self.mass, self.name = source, T, Ball(0.0), name
         self.volume, self.start, self.near = mesh.volume, 0.0, (0.0, 0.0)
-        self.final = np.zeros((mesh.C, mesh.d + 1, mesh.d + 1)), np.zeros(mesh.C)
+        self.final = np.zeros((mesh.C, mesh.d + 1, mesh.d + 1)), np.zeros((mesh.C, 3))
         if s0 == 0.0:
             self._begin(smaller(0.1 * S, R * R / (144.0 * kappa)), top, float(row["radius"]), mesh)
         self.kernel.resolve(mesh.points[mesh.cells], self.start, {1: 40, 2: 16, 3: 8}[mesh.d])
@@ -126,25 +127,23 @@ class Pointed:
 
 
 class Averaged:
-    """The average over cells at T, or over the times since another."""
+    """An average at T, or over the times since another, with a weight that is known but for its rests and a factor."""
 
-    def __init__(self, cells: Array, mesh: MovingMesh, T: float, since: float | None) -> None:
-        size = mesh.volume[cells].total()
-        weight = 1.0 / size
-        self.beta = np.zeros((mesh.C, mesh.d + 1, mesh.d + 1))
-        self.T, self.since, self.d = T, since, mesh.d
-        over = weight if since is None else weight / (Ball(T) - since)
-        self.beta[cells] = float(over.m)
-        self.error = np.zeros(mesh.C)
-        self.error[cells] = float(over.r)
+    def __init__(self, weight: Weight, mesh: MovingMesh, T: float, since: float | None) -> None:
+        over = Ball(1.0) if since is None else 1.0 / (Ball(T) - since)
+        self.T, self.since, self.d, self.scale = T, since, mesh.d, weight.scale
+        self.beta = float(over.m) * weight.beta
+        slip = (over.r + 2.0 * UNIT * over.m) * np.abs(weight.beta).max(axis=(1, 2))
+        self.rest = up(over.top * weight.rest + np.stack([0.0 * slip, slip, slip], axis=1))
         at_end = 1.0 if since is None else 0.0
-        self.final = at_end * self.beta, at_end * self.error
+        self.final, self.square = (at_end * self.beta, at_end * self.rest), at_end * weight.square
 
     def slab(self, n: int, start: float, end: float, f: Modes, tally: Tally) -> Modes:
         """ω on a slab."""
         made = Modes(len(f.beta), len(self.beta), self.d)
         if self.since is not None and start >= self.since:
-            made.beta[0], made.e1[0], made.e2[0] = self.beta, self.error, self.error
+            made.beta[0] = self.beta
+            made.high[0], made.e1[0], made.e2[0] = self.rest.T
         return made
 
     def early(self, f_top: float) -> tuple[Ball, float]:

@@ -11,12 +11,13 @@ from pinnpoint_verify.checker import DIRICHLET, NEUMANN, Ball, means, mix, quadr
 from pinnpoint_verify.formulas import plain
 from pinnpoint_verify.model_jets import formula
 from pinnpoint_verify.own import wanted
-from pinnpoint_verify.reader import Array, Bundle, larger, need
+from pinnpoint_verify.reader import Array, Bundle, larger, need, smaller
 from pinnpoint_verify.rows import is_number, same
 from pinnpoint_verify.slab_data import NAMES, Datum, Source, initial, moves
 from pinnpoint_verify.slab_fluxes import Fluxes, Made, along
 from pinnpoint_verify.slab_goals import Averaged, MovingMesh, Pointed, agreed, mismatch
 from pinnpoint_verify.slab_lifts import Left, still
+from pinnpoint_verify.slab_weights import Weight, over_ball, over_block, over_cells
 from pinnpoint_verify.slabs import Given, Sweep, modes_of, states_of
 
 Row = dict[str, Any]
@@ -174,14 +175,23 @@ class Run:
         need(row["time"] == self.T, f"{row['name']!r}: another time than that of its sweep")
         if row["kind"] in ("point", "gaussian"):
             return Pointed(goal, row, own.mesh, own.source, self.T, self.top)
+        since = row.get("since")
+        need(since is None or since in self.nodes[:-1], f"{row['name']!r}: averaged from a time that is no node")
+        return Averaged(self._weight(i, row), own.mesh, self.T, since)
+
+    def _weight(self, i: int, row: Row) -> Weight:
+        """1/|G| on cells, on a block or on a ball."""
+        own = self.own
+        if row["kind"] == "average":
+            return over_ball(own.mesh, row)
+        if "side" in row:
+            return over_block(own.mesh, row)
         cells = np.arange(own.mesh.C)
         if row["kind"] == "cells":
             cells = own.bundle(f"goal/cells{i}", None, whole=own.mesh.C)
             need(len(cells) and np.all(np.diff(cells) > 0), f"{row['name']!r}: no cells, or not in order")
             own.told.append(f"which cells are those of {row['name']!r}")
-        since = row.get("since")
-        need(since is None or since in self.nodes[:-1], f"{row['name']!r}: averaged from a time that is no node")
-        return Averaged(cells, own.mesh, self.T, since)
+        return over_cells(own.mesh, cells)
 
     def _sides(self, name: str, n: int) -> tuple[Array | None, Array]:
         own, mesh, K = self.own, self.own.mesh, self.own.count
@@ -247,10 +257,13 @@ class Run:
         goal, sweep, mesh = self.goals[j], self.sweep, self.own.mesh
         first, off = self._against(gap, e1, z[0], -1.0)
         dual = sweep.jumps(z)
-        beta, error = goal.final
-        rest = np.stack([np.zeros_like(error), error, error], axis=1)
+        beta, rest = goal.final
         _, final, _ = self._ends(beta, rest, z[-1], 1.0)  # slabs.md, step 8g
-        last = self._against(Ball(beta), error, self.u[-1], 1.0)
+        if isinstance(goal, Averaged):  # slabs.md, step 8l
+            both, wrong = self._against(Ball(beta), rest[:, 1], z[-1], 1.0)
+            _, own, _ = self._ends(0.0 * beta, 0.0 * rest, z[-1], 1.0)
+            final = smaller(final, float(up(goal.square - 2.0 * (both.m - both.r - wrong) + own + 1e-14 * goal.square)))
+        last = self._against(Ball(beta), rest[:, 1], self.u[-1], 1.0)
         start, unresolved, second = self.T, 0.0, 0.0
         if isinstance(goal, Pointed) and goal.start > 0.0:
             start = self.T - goal.start
@@ -262,6 +275,8 @@ class Run:
         more += off + last[1] + wrong + unresolved * self.top + float(np.sum(jumps)) * size * dual_top
         value = value + first + last[0] + early
         radius = float(up(radius + more + value.r))
+        if isinstance(goal, Averaged):  # gradients.md, step 1e
+            radius = float(up(radius + 2.0 * goal.scale * (abs(float(value.m)) + radius)))
         if isinstance(goal, Pointed) and goal.kernel.s0 > 0.0:
             need(goal.mass.m > 2.0 * goal.mass.r, "average: its weight has no bound from below")
             found = Ball(value.m, radius) / goal.mass

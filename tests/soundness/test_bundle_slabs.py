@@ -110,6 +110,25 @@ def lifted_beside_fluxes():
     return heat, heat.points([[0.4]], ["p"])
 
 
+def averaging():
+    heat = line(initial="sin(pi*x)", source="x*t")
+    asked = heat.averages([[0.4]], 0.15, ["ball"]) + heat.averages([[0.4]], 0.15, ["while"], since=0.05)
+    return heat, asked + heat.cells([[0.4]], ["block"], side=0.3) + heat.cells([[0.4]], ["since"], side=0.3, since=0.03)
+
+
+def averaging_plane():
+    heat = square(3, initial="sin(pi*x)*sin(pi*y)", convection=[2.0, -1.0], degree=2, scheme="cg2", source="x*y*t")
+    asked = heat.averages([[0.4, 0.5]], 0.25, ["ball"])
+    return heat, asked + heat.cells([[0.4, 0.6]], ["block"], side=0.3, since=0.05)
+
+
+def averaging_solid():
+    heat = pp.fem.Parabolic(
+        generate("cube", 1), initial="x*y*z", reaction=1.0, dirichlet={"left": 0.0}, end=0.1, steps=2
+    )
+    return heat, heat.averages([[0.4, 0.5, 0.5]], 0.25, ["ball"]) + heat.cells([[0.5] * 3], ["block"], side=0.5)
+
+
 LIFTS = {
     "lifted": "0.97*sin(pi*x)*exp(-8*t) + x*t",
     "lifted_beside_fluxes": "0.98*sin(1.02*x)*exp(-1.1*t)",
@@ -125,6 +144,7 @@ CASES = {
     f.__name__: f for f in (decay, reacting, exchanging, flowing, floating, mixed, solid, drifting, drifting_plane)
 }
 CASES |= {f.__name__: f for f in (swaying, beyond, lifted, lifted_beside_fluxes)}
+CASES |= {f.__name__: f for f in (averaging, averaging_plane, averaging_solid)}
 MADE = {}
 
 
@@ -272,6 +292,33 @@ def forged(tmp_path_factory, tmp_path, name):
     return shutil.copytree(written(tmp_path_factory, name)[1], tmp_path / "forged")
 
 
+AVERAGES = {
+    "a smaller ball": ("averaging", 0, {"ball": 0.14}, "is claimed"),
+    "a ball elsewhere": ("averaging_plane", 0, {"at": [0.45, 0.5]}, "is claimed"),
+    "a ball that leaves": ("averaging_plane", 0, {"at": [0.2, 0.5]}, "leaves the domain"),
+    "a ball of nothing": ("averaging", 0, {"ball": 0.0}, "no ball"),
+    "a ball since earlier": ("averaging", 1, {"since": 0.0}, "is claimed"),
+    "a smaller block": ("averaging", 2, {"side": 0.2}, "is claimed"),
+    "a block that leaves": ("averaging_plane", 1, {"at": [0.4, 0.9]}, "leaves the domain"),
+    "a block turned inside out": ("averaging", 2, {"side": -0.3}, "no block"),
+    "a block that is a group too": ("averaging", 2, {"group": "left"}, "a place that such a query does not have"),
+    "a ball that is a point": ("averaging", 0, {"kind": "point"}, "a place that such a query does not have"),
+    "a kind that nobody asks for": ("averaging", 2, {"kind": "block"}, "unknown kind"),
+    "a ball without a radius": ("averaging", 0, {"ball": "0.15"}, "no weight"),
+}
+
+
+@pytest.mark.parametrize("name", AVERAGES)
+def test_averages_elsewhere_are_refused(name, tmp_path, tmp_path_factory):
+    """Case and certificate ask for another ball or block; states, fluxes and intervals are those of the honest one."""
+    case, row, words, line_ = AVERAGES[name]
+    folder = forged(tmp_path_factory, tmp_path, case)
+    for file in ("case.json", "certificate.json"):
+        changed(folder, file, lambda data: data["queries"][row].update(words))
+    with pytest.raises(Refused, match=line_):
+        verify(folder)
+
+
 @pytest.mark.parametrize("flow", [None, [0.0], [2.7], [-3.0], [3.0, 0.0], ["3 + x"], [math.nan], 3.0, {}])
 def test_another_convection_is_refused(flow, tmp_path, tmp_path_factory):
     """b is the case's; states and fluxes of another one prove nothing of this."""
@@ -355,12 +402,7 @@ def test_a_solution_that_is_zero_verifies_and_its_case_is_printed(tmp_path):
     assert any(one.startswith("declared: case, 'p':") for one in lines)
 
 
-def test_balls_robin_lifts_and_drift_are_told_and_not_written(tmp_path):
-    heat = line(initial="sin(pi*x)")
-    asked, guess = heat.averages([[0.5]], 0.2), np.zeros(heat.grid.levels.size * len(heat.nodes))
-    found = pp.certify(heat, guess, asked)
-    with pytest.raises(pp.InputError, match="Gaussian weights, not balls"):
-        pp.write_bundle(tmp_path / "balls", found, heat, guess, asked)
+def test_robin_lifts_and_drift_are_told_and_not_written(tmp_path):
     for convection, dirichlet, spread in (([1.0], {}, 0.1), ([1.0], {"left": 0.0}, None), (["1 + 0*x"], {}, None)):
         drifted = line(2, steps=2, convection=convection, dirichlet=dirichlet or None)
         asked = drifted.mean() if spread is None else drifted.averages([[0.4]], spread=spread)
@@ -372,7 +414,7 @@ def test_balls_robin_lifts_and_drift_are_told_and_not_written(tmp_path):
     found = pp.certify(heat, guess, asked, lift=True)
     with pytest.raises(pp.InputError, match="beside a lift in time"):
         pp.write_bundle(tmp_path / "lift", found, heat, guess, asked)
-    assert not (tmp_path / "balls").exists()
+    assert not (tmp_path / "lift").exists()
 
 
 def _kernel(d, T, c=0.0, flow=None):

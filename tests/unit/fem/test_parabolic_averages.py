@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.transfer import blocks
 from pinnpoint.transfer.slabs.averages import Average
 from pinnpoint.transfer.slabs.enclosure import Slabs
@@ -137,6 +138,27 @@ def test_an_interval_without_bounds_says_why():
     assert np.isinf(found.radius).all()
     assert found.guarantee == "estimate"
     assert any("no bound at t = 0" in note for note in found.notes)
+    late = rod(4, source="1/(t - 0.07)")
+    found = pp.certify(late, "x", late.points([[0.4], [0.4]], time=[0.02, 0.1]))
+    assert np.isfinite(found.radius).tolist() == [True, False]
+    assert any("no bound on the slab that begins at" in note for note in found.notes)
+
+
+def test_a_source_without_bounds_is_told_before_anything_is_swept(monkeypatch):
+    monkeypatch.setattr(Slabs, "enclose", lambda *given: pytest.fail("swept"))
+    for source in ("log(t)", "1/t", "1/(t - 0.05)"):
+        found = pp.certify(rod(4, source=source), "x", rod(4).points([[0.4]]))
+        assert np.isinf(found.radius).all()
+
+
+def test_what_looks_curved_is_told():
+    angle = 2.0 * pi * np.arange(24) / 24
+    P = np.concatenate([[[0.0, 0.0]], np.stack([np.cos(angle), np.sin(angle)], axis=1)])
+    cells = np.array([[0, k + 1, (k + 1) % 24 + 1] for k in range(24)])
+    problem = pp.fem.Parabolic(Mesh(P, cells), 1.0, end=0.1, steps=1, degree=2)
+    for target in ("continuous", "discrete"):
+        notes = pp.certify(problem, problem.states(), problem.mean(), target=target).notes
+        assert any("looks curved (24 facets" in note for note in notes)
 
 
 def test_what_has_no_average_is_refused():

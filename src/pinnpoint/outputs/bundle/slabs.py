@@ -59,19 +59,14 @@ def _physics(problem: MovingQueries, route: SlabRoute, queries: Queries, lift: L
     if route.model.medium is not None and not _drifts_plainly(problem, queries):
         return (
             "problem: in time, coefficients that vary inside cells have no witnesses for the checker, and convection "
-            "has them where b, κ and c are numbers, values are given all around and points or averages over cells are "
-            "asked for; keep certificate.json"
+            "has them where b, κ and c are numbers, values are given all around, and not for Gaussian "
+            "weights; keep certificate.json"
         )
     moves = not all(steady(g) for g in given["dirichlet"].values())
-    if problem.mesh.dim == 3 and (moves or not all(isinstance(goal, Cells) for goal in goals)):
+    if problem.mesh.dim == 3 and (moves or not all(isinstance(goal, Ball | Block | Cells) for goal in goals)):
         return (
-            "problem: in time and space the checker follows averages over cells, with boundary values that do not "
-            "move; keep certificate.json"
-        )
-    if any(isinstance(goal, Ball | Block) for goal in goals):
-        return (
-            "queries: in time the checker follows points, cells and Gaussian weights, not balls and blocks; give "
-            "spread instead, or a group of cells"
+            "problem: in time and space the checker follows averages over cells, blocks and balls, with boundary "
+            "values that do not move; keep certificate.json"
         )
     if lift is not None and given["robin"]:
         return "robin: beside a lift in time the checker follows values and fluxes alone; keep certificate.json"
@@ -105,22 +100,29 @@ def _drifts_plainly(problem: MovingQueries, queries: Queries) -> bool:
     flow, numbers = given.get("convection"), []
     for what in (given["diffusion"], given["reaction"]):
         numbers += [*what.values()] if isinstance(what, Mapping) else [what]
-    if not isinstance(flow, list | tuple) or not all(isinstance(goal, Cells | Point) for goal in queries.goals):
+    if not isinstance(flow, list | tuple) or not all(
+        isinstance(goal, Ball | Block | Cells | Point) for goal in queries.goals
+    ):
         return False
     return problem.held_all_around and all(isinstance(x, int | float) for x in (*flow, *numbers))
 
 
 def asked(goal: Goal | None) -> dict[str, Any]:
     """A goal in the words of a bundle."""
-    assert isinstance(goal, Point | Gaussian | Cells)
+    assert isinstance(goal, Point | Gaussian | Ball | Block | Cells)
     row: dict[str, Any] = {"kind": "point"}
     if isinstance(goal, Cells):
         row = {"kind": "mean"} if goal.cells is None else {"kind": "cells"}
         row |= {"group": goal.cells} if isinstance(goal.cells, str) else {}
-        return row if goal.since is None else row | {"since": float(since_of(goal) or 0.0)}
+    else:
+        row["at"] = [float(x) for x in goal.at]
     if isinstance(goal, Gaussian):
-        row = {"kind": "gaussian", "spread": float(goal.spread), "reach": float(goal.reach)}
-    return row | {"at": [float(x) for x in goal.at]}
+        row |= {"kind": "gaussian", "spread": float(goal.spread), "reach": float(goal.reach)}
+    elif isinstance(goal, Ball):
+        row |= {"kind": "average", "ball": float(goal.radius)}
+    elif isinstance(goal, Block):
+        row |= {"kind": "cells", "side": float(goal.side)}
+    return row if since_of(goal) is None else row | {"since": float(since_of(goal) or 0.0)}
 
 
 def problem_of(problem: MovingQueries) -> dict[str, Any]:
@@ -228,7 +230,7 @@ def write_slabs(
     header = {key: said[key] for key in ("title", "units") if key in said}
     of = {} if document is None or not document.of else {"of": document.of}
     data = rows_of(certificate, queries, problem.grid.end, **header, **of)
-    keys = ("name", "kind", "at", "spread", "reach", "group", "time", "since", "accept", "limit")
+    keys = ("name", "kind", "at", "ball", "side", "spread", "reach", "group", "time", "since", "accept", "limit")
     case = {
         "title": data["title"],
         "units": data["units"],

@@ -150,6 +150,20 @@ class Source:
         return (float(model.C[0, 0]), spread) if np.isfinite(spread) else None
 
     @cached_property
+    def endless(self) -> float:
+        """When the first slab begins on which f is found to have no bound; infinity where none is."""
+        for cells, f in self.pieces:
+            for n in range(len(self.nodes) - 1) if moves(f) else ():
+                V = self.vertices[cells[: TRIAL if n == 0 else 1]]
+                if not any(self._bounded(f, V, n, q) for q in ORDERS[:: len(ORDERS) - 1]):
+                    return float(self.nodes[n])
+        return np.inf
+
+    def _bounded(self, f: Enclosed, V: Vector, n: int, q: int) -> bool:
+        found = modes(f, V, float(self.nodes[n]), float(self.nodes[n + 1]), self.count, max(q, self.count))
+        return bool(np.isfinite(found.coefficients).all() and np.isfinite(found.error1).all())
+
+    @cached_property
     def _kept(self) -> dict[int, Modes]:
         """Modes of slabs that cost much to find again."""
         return {}

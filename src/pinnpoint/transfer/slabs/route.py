@@ -126,8 +126,13 @@ class SlabRoute(Route):
         times = self.times
         found: dict[int, Found] = {}
         missed, proved = np.zeros(len(times)), True
+        with np.errstate(all="ignore"):
+            endless = self.whole.endless
         for time, since in dict.fromkeys(times):
             which = [i for i, t in enumerate(times) if t == (time, since)]
+            if time > endless:  # nothing that follows would have a bound
+                found |= dict.fromkeys(which, Found(0.0, math.inf, 0.0, 0.0, 0.0, (math.inf, math.inf)))
+                continue
             slabs, asked = self.asked_at(time, since, which)
             with np.errstate(invalid="ignore", over="ignore"):  # what is no number is unbounded: `at_most`
                 found |= dict(zip(which, slabs.enclose(asked), strict=True))
@@ -154,17 +159,23 @@ class SlabRoute(Route):
         center = np.array([f.center if math.isfinite(f.center) else 0.0 for f in every])
         for name in terms:
             terms[name] = np.where([math.isfinite(f.center) for f in every], terms[name], math.inf)
-        evidence = Evidence(witness=self, remarks=self._unbounded(terms))
+        evidence = Evidence(witness=self, remarks=self._unbounded(terms, endless))
         return TransferBound(with_reserve(terms), self._claims(), details, None, center, proved, evidence)
 
-    def _unbounded(self, terms: Mapping[str, Vector]) -> tuple[str, ...]:
-        """What is to be said of intervals that are none."""
+    def _unbounded(self, terms: Mapping[str, Vector], since: float) -> tuple[str, ...]:
+        """What is to be said of intervals that are none; the source has no bound `since` a time."""
         endless = ~np.isfinite(np.sum([*terms.values()], axis=0))
         names = [f"'{name}'" for name, x in zip(self.queries.names, endless, strict=True) if x]
         if not names:
             return ()
+        asked = f"unbounded: {', '.join(names[:3])}{' and others' if len(names) > 3 else ''}"
+        if since < math.inf:
+            return (
+                f"{asked}; the source has no bound on the slab that begins at t = {since:g}, as log(t) and 1/t have no "
+                "bound at t = 0: begin later, or ask for times before",
+            )
         return (
-            f"unbounded: {', '.join(names[:3])}{' and others' if len(names) > 3 else ''}; data, coefficients or "
+            f"{asked}; data, coefficients or "
             "kernels could not be enclosed on some slab. log(t) and 1/t have no bound at t = 0; beside convection far "
             "beyond what the mesh resolves, or for a tiny spread, kernels are too large",
         )
