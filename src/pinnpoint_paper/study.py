@@ -10,7 +10,6 @@ import numpy as np
 
 from pinnpoint.base.brief import brief
 
-FORMS = ("quick", "full")
 Part = Callable[[], dict[str, Any]]
 Results = Mapping[str, Any]
 """Numbers of the parts, by the parts' names, as they stand in the JSON file."""

@@ -27,7 +27,6 @@ from pinnpoint.taylor.suprema import supremum
 CHUNK = 65536
 TRUSTED = 2.0**-48
 """Relative error that a caller's own functions are taken to have; the certificate says so."""
-Given = Expression | Callable[[Vector], Any]
 
 
 @dataclass(frozen=True, eq=False)

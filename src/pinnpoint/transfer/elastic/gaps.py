@@ -139,11 +139,6 @@ class Gap:
         return sum_up(np.where(np.isnan(each), np.inf, each))
 
 
-def met(degree: int, dirichlet: Given) -> bool:
-    """Whether elements of this degree have all given displacements among their traces: only rounding is between."""
-    return all(polynomial_degree(g) <= degree for _, data in dirichlet for g in data if g is not None)
-
-
 @dataclass(frozen=True, eq=False)
 class _Elements:
     """A state with the nodes of its cells and facets."""

@@ -55,13 +55,6 @@ def displacement_term(
     return _term(kernel, kernel.parts, f, angular, x0, float(tolerance), spent)
 
 
-def gradient_term(
-    kernel: Kelvin, f: Sequence[Data], k: int, axis: int, x0: ArrayLike, tolerance: float, spent: Work | None = None
-) -> tuple[float, float, bool]:
-    """−∫_B f·∂_lΦ_k dx with l = axis, as `displacement_term`. ∂_l u_k(x₀) = ∫ϱ ∂_l u_k + value."""
-    return tensor_term(kernel, f, [(1.0, k, axis)], x0, tolerance, spent)
-
-
 def tensor_term(
     kernel: Kelvin,
     f: Sequence[Data],

@@ -14,7 +14,7 @@ from pinnpoint.mesh.topology import Topology
 from pinnpoint.taylor.bernstein import from_linear, from_quadratic, gram, pairs, values
 from pinnpoint.taylor.geometry import path_order
 from pinnpoint.taylor.simplices import quadratic, root_mean_square
-from pinnpoint.transfer.elastic.gaps import Gap, met
+from pinnpoint.transfer.elastic.gaps import Gap
 from tests.support.fields import rule
 from tests.support.simplices import corners
 
@@ -200,15 +200,6 @@ def test_constants_are_met_exactly_and_polynomials_but_for_rounding():
     G = slopes(body, off[body.nodes])(bary)  # ∇E_x
     square = (2.0 * body.mu + body.lam) * (G[..., 0] ** 2 @ weights) + body.mu * (G[..., 1] ** 2 @ weights)
     assert np.all(np.sqrt(square * body.T.volumes) <= gap.energy)
-
-
-def test_what_is_met_depends_on_the_degree():
-    facets = np.arange(2)
-    assert met(1, [(facets, [0.0, parse("1 + 2*x")])])
-    assert not met(1, [(facets, [None, parse("x*y")])])
-    assert met(2, [(facets, [None, parse("x*y")])])
-    assert not met(2, [(facets, [parse("sin(x)"), 0.0])])
-    assert not met(2, [(facets, [lambda X: X[:, 0], 0.0])])
 
 
 def test_different_formulas_at_one_vertex_are_refused_unless_met():

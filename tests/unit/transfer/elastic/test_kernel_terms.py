@@ -14,7 +14,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import parse
 from pinnpoint.taylor.inputs import model_of
 from pinnpoint.transfer.elastic.kelvin import kelvin_of
-from pinnpoint.transfer.elastic.kernel_terms import displacement_term, gradient_term
+from pinnpoint.transfer.elastic.kernel_terms import displacement_term, tensor_term
 from pinnpoint.transfer.elastic.radial import DIGITS
 from pinnpoint.transfer.points.decimals import Enclosed, precision
 from pinnpoint.transfer.points.work import Work
@@ -22,6 +22,11 @@ from pinnpoint.transfer.points.work import Work
 R, LAM, MU = 0.75, 1.75, 0.625
 X0 = np.array([0.25, 0.5, -0.125])
 POINTS = [(2, 0.0), (3, 0.0), (2, 0.3), (3, 0.3), (2, R)]
+
+
+def gradient_term(kernel, f, k, axis, x0, tolerance):
+    """−∫_B f·∂_lΦ_k dx with l = axis."""
+    return tensor_term(kernel, f, [(1.0, k, axis)], x0, tolerance)
 
 
 def fourth(K):
