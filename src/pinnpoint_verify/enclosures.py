@@ -18,7 +18,7 @@ import numpy as np
 from scipy import special
 
 from pinnpoint_verify.checker import UNIT, Ball, gamma, means, up
-from pinnpoint_verify.discs import Ranges, Walk
+from pinnpoint_verify.discs import Composed, Ranges, Walk
 from pinnpoint_verify.reader import Array, larger, smaller
 
 RADII = (1.0, 1.4, 1.8, 2.5, 3.5, 5.0, 7.0, 10.0, 16.0, 25.0, 40.0, 1e3, 1e5, 1e8)
@@ -31,6 +31,8 @@ DEPTH, MOST, POINTS = 10, 20_000_000, 300_000
 """Cuts of a cell, points of parts in all, and at a time."""
 FAR = 2e-4
 """The share of a mean square that its error may have: half of it in the rms, where writers keep ten times as much."""
+CLOSER = 1e-5
+"""Of a reaction's g(u_h), where they keep less."""
 KINKS = {0: 0, 1: 8, 2: 6, 3: 3}
 """Cuts of parts in which a formula has a kink, by dimension."""
 LEAST = 600_000
@@ -281,6 +283,7 @@ def enclosed(
     rough, sums = np.zeros(N, dtype=bool), Sums(N, d)
     size, made = float(np.abs(beta).max(initial=0.0)), 0
     orders = [m for m in LINES[d] if m > degree] or [degree + 1]
+    share = CLOSER if isinstance(text, Composed) else FAR
     most = smaller(MOST, LEAST + 8 * N * orders[0] ** d)
     cell, W, bary = np.arange(N), V, np.broadcast_to(np.eye(d + 1), (N, d + 1, d + 1))
     for level in range(DEPTH + 1):
@@ -298,7 +301,7 @@ def enclosed(
                 if len(now):
                     more = None if bend is None else partial(bend, at[now])
                     part = Part((text, W[a + now], bary[a + now], beta[at[now]], more), discs.some(now), sup[now], m)
-                    good = (part.far <= FAR * part.square) | (part.far <= (close * size) ** 2) | bent[now]
+                    good = (part.far <= share * part.square) | (part.far <= (close * size) ** 2) | bent[now]
                     good = np.nonzero(good | last)[0]
                     sums.add(at[now[good]], 0.5 ** (d * level), part, good)
                     rough[at[now[good]]] |= ~np.isfinite(discs.spread[1, now[good]])
