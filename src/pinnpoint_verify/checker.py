@@ -44,8 +44,7 @@ class Ball:
     __array_ufunc__ = None
 
     def __init__(self, m: Any, r: Any = 0.0) -> None:
-        self.m = np.asarray(m, dtype=float)
-        r = np.asarray(r, dtype=float)
+        self.m, r = np.asarray(m, dtype=float), np.asarray(r, dtype=float)
         self.r = r if r.shape == self.m.shape else np.broadcast_to(r, self.m.shape)
 
     def __getitem__(self, at: Any) -> Ball:
@@ -552,10 +551,9 @@ class Query:
         p, z, d = self.p, self.z, self.p.mesh.d
         z.measure(g)
         M, top_p, top_z = means(d, 4), p.b.top.max(axis=(1, 2)), z.b.top.max(axis=(1, 2))
-        done, wrong = p.work(z, g)
+        (done, wrong), (pulled, slip) = p.work(z, g), z.pull(p, g)
         terms = self.sign * (mix("njk,jklm,nlm->n", p.f - p.lower, M, z.b) - done)
         w, _, e1, _ = self.w.on(g.part.start, g.part.stop)
-        pulled, slip = z.pull(p, g)
         terms = terms + (self.sign > 0.0) * mix("njk,jklm,nlm->n", w, M, p.b) + pulled
         off = p.e1 * top_z + e1 * top_p * (self.sign > 0.0) + wrong + slip
         if p.mesh.reaction is not None:

@@ -476,7 +476,7 @@ class Samples:
             return self._grouped(p, g)
         if self.source is None:
             return
-        u = p.nodal[self.mesh.nodes_of(self.mesh.cells[g.part])]
+        u = p.nodal[self.mesh.nodes_of(self.mesh.cells[g.part])[:, : self.mesh.d + 1]]
 
         def f(X: Array, bary: Array, at: Array) -> Array:
             at = some[at]

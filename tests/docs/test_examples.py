@@ -138,6 +138,7 @@ def test_doctor_says_what_would_make_a_machine_faster(capsys, monkeypatch):
         "amg",
     ]
     assert doctor.faster({"superlu", "cvxopt", "petsc"}, compiled=True) == []
+    assert "OpenBLAS" in doctor.faster({"superlu", "cholmod", "petsc"}, compiled=True, reference=True)[0]
     monkeypatch.setattr(doctor, "SOLVERS", {"superlu": doctor.SparseLU})
     assert main(["doctor"]) == 0
     assert "pinnpoint[cvxopt]" in capsys.readouterr().out.split("would make it faster: ", 1)[1]

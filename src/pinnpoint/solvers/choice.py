@@ -15,7 +15,8 @@ from pinnpoint.base.arrays import Matrix, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.free_memory import free_memory
-from pinnpoint.solvers.forecast import CHOLESKY, QUICK, Fill, seconds
+from pinnpoint.solvers.cholmod import on_reference_blas
+from pinnpoint.solvers.forecast import CHOLESKY, QUICK, REFERENCE, Fill, seconds
 from pinnpoint.solvers.graphs import dimension as graph_dimension
 from pinnpoint.solvers.protocol import Solver, is_accurate
 
@@ -94,7 +95,8 @@ class Task:
 
     def seconds(self, name: str, iterations: float = QUICK) -> float:
         """What a backend is forecast to need."""
-        return seconds(name, self.n, self.nnz, self.dim, self.queries, self.expected, iterations)
+        slow = REFERENCE if name == "cholmod" and on_reference_blas() else 1.0
+        return seconds(name, self.n, self.nnz, self.dim, self.queries, self.expected, iterations, slow)
 
     @property
     def solid(self) -> bool:

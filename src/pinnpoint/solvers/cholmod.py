@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,9 @@ from pinnpoint.solvers.protocol import NotDefiniteError
 
 BLOCK = 16
 """Right-hand sides to solve for at once."""
+REFERENCE = re.compile(r"^.*/libblas\.so[.\d]*$", flags=re.M)
+"""Libraries of BLAS that may be the reference one; quick ones stand under this name in folders that name them."""
+QUICK = re.compile(r"openblas|mkl|blis|atlas|flexiblas", flags=re.I)
 
 
 class Cholmod:
@@ -55,6 +60,20 @@ class Cholmod:
         except NotDefiniteError:
             return False
         return lambda: np.bincount(factor.L().indices, minlength=C.shape[0])
+
+
+def on_reference_blas(maps: Path = Path("/proc/self/maps")) -> bool:
+    """Whether CHOLMOD was linked to the reference BLAS, which multiplies several times slower than others.
+
+    Seen in what is loaded with it; where that cannot be read, it counts as quick. Only time depends on it.
+    """
+    try:
+        import sksparse.cholmod  # noqa: F401
+
+        loaded = maps.read_text(encoding="utf-8", errors="replace")
+    except (ImportError, OSError):
+        return False
+    return any(not QUICK.search(path) for path in REFERENCE.findall(loaded))
 
 
 def by_columns(B: Matrix) -> Any:

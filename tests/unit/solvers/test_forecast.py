@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 import pinnpoint as pp
-from pinnpoint.solvers.forecast import Fill, seconds
+from pinnpoint.solvers.cholmod import on_reference_blas
+from pinnpoint.solvers.forecast import REFERENCE, Fill, seconds
 from pinnpoint.solvers.graphs import Graph, dissection, distances
 
 SYSTEMS = {
@@ -79,3 +83,27 @@ def test_many_queries_are_for_factors_and_one_is_for_multigrid():
     for queries, least in ((1, "amg"), (28, "cholmod")):
         cost = {k: seconds(k, 386_000, 16_100_000, 3, queries, fill) for k in ("superlu", "cholmod", "amg", "krylov")}
         assert min(cost, key=cost.get) == least
+
+
+def test_with_the_reference_blas_another_factor_is_chosen():
+    fill = Fill(3.5e8, 1.6e12)
+    times = [seconds("cholmod", 386_000, 16_100_000, 3, 28, fill, slow=slow) for slow in (1.0, REFERENCE)]
+    assert times[0] == seconds("pardiso", 386_000, 16_100_000, 3, 28, fill) < times[1]
+
+
+@pytest.mark.parametrize(
+    ("path", "slow"),
+    [
+        ("/usr/lib/x86_64-linux-gnu/blas/libblas.so.3.11.0", True),
+        ("/usr/lib/x86_64-linux-gnu/openblas-pthread/libblas.so.3", False),
+        ("/opt/conda/lib/libopenblasp-r0.3.27.so", False),
+        ("/usr/lib/x86_64-linux-gnu/libm.so.6", False),
+    ],
+)
+def test_the_reference_blas_is_known_by_what_is_loaded(path, slow, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sksparse.cholmod", ModuleType("sksparse.cholmod"))
+    monkeypatch.setitem(sys.modules, "sksparse", ModuleType("sksparse"))
+    maps = tmp_path / "maps"
+    maps.write_text(f"7f00-7f01 r-xp 0000 fe:00 1 {path}\n7f01-7f02 r--p 0000 fe:00 2 /usr/bin/python3\n")
+    assert on_reference_blas(maps) is slow
+    assert not on_reference_blas(tmp_path / "missing")
