@@ -191,6 +191,16 @@ kind = "everywhere"
 """
 
 
+@pytest.mark.parametrize("law", ['g = "sinh(u)"', "cubic = 5.0"])
+def test_a_case_file_may_ask_for_values_alone(law, tmp_path):
+    """How much the lift narrows is told against the problem with its reaction, not its linear part."""
+    plain = CASE.replace('g = "sinh(u)"', law).partition('[[query]]\nname = "worst"')[0]
+    (tmp_path / "case.toml").write_text(plain.replace(f"+sinh({WAVE})", "" if "cubic" in law else f"+sinh({WAVE})"))
+    assert main(["certify", str(tmp_path / "case.toml"), "--out", str(tmp_path / "out"), "--quiet"]) == 0
+    row = json.loads((tmp_path / "out" / "certificate.json").read_text())["queries"][0]
+    assert row["guarantee"] == "deterministic"
+
+
 def test_of_a_case_file(tmp_path):
     (tmp_path / "case.toml").write_text(CASE)
     assert main(["certify", str(tmp_path / "case.toml"), "--out", str(tmp_path / "out"), "--quiet"]) == 0

@@ -170,7 +170,7 @@ class Result:
 
     def compared(self) -> Result:
         """With the factor by which a lifted prediction narrows the proof, against none on the same mesh."""
-        base, asked = self.study.problem.base, self.study.queries
+        base, asked = self.study.problem.unlifted, self.study.queries
         queries, budget = base.ask(asked.goals, asked.names), self.study.case.certificate.budget
         plain = without_prediction(self.study.method, base, queries, budget)
         return replace(self, certificate=narrowed(self.certificate, plain))

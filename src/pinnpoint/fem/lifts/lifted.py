@@ -78,6 +78,11 @@ class AbstractLifted(Transferable):
         """u_θ's own value of a query, a bound of its error, and whether that is proved."""
 
     @property
+    def unlifted(self) -> Transferable:
+        """The problem itself, without the prediction."""
+        return self.base
+
+    @property
     def system(self) -> Any:
         """The system of the rest."""
         return self.rest.system

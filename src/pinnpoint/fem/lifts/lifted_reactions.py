@@ -32,6 +32,11 @@ class LiftedReaction(Lifted):
 
     __repr__ = brief
 
+    @property
+    def unlifted(self) -> Any:
+        """The problem itself, with its reaction."""
+        return self.whole
+
     def transfer(self, queries: Queries, tolerance: Limits = None, budget: int | None = None) -> Route:
         """The transfer of the rest, whose size is the prediction's error."""
         found: Route = self.rest.transfer(queries, tolerance, budget)
