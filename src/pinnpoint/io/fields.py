@@ -100,9 +100,11 @@ def _numpy(data: bytes, suffix: str, field: str | None) -> Field:
 
 
 def _refusal(data: bytes, error: Exception) -> InputError:
-    if data[:1] == b"\x80" or "pickle" in str(error).lower():
+    numpys = data.startswith((b"PK", b"\x93NUMPY"))
+    if data[:1] == b"\x80" or (numpys and "pickle" in str(error).lower()):
         return InputError("holds a pickle or Python objects, which can run code; save plain numbers with numpy.savez")
-    return InputError(f"is not a numpy file ({str(error)[:100]}); save it with numpy.savez(path, values=...)")
+    why = f" ({str(error)[:100]})" if numpys else ""  # of other files NumPy thinks that they are pickles
+    return InputError(f"is not a numpy file{why}; save it with numpy.savez(path, values=...)")
 
 
 def _vtk(path: Path, field: str | None) -> Field:

@@ -105,7 +105,7 @@ REFUSED = {
     "pickle as npz": (lambda p: (written(p, "a.npz", pickle.dumps([1])), None), "holds a pickle"),
     "objects": (lambda p: (saved(p, "a.npz", values=np.array([Evil()], dtype=object)), None), "holds a pickle"),
     "pickle by name": (lambda p: (written(p, "a.pkl", pickle.dumps([1])), None), "'.pkl' files are not read"),
-    "junk": (lambda p: (written(p, "a.npz", b"junk" * 9), None), "holds a pickle|not a numpy file"),
+    "junk": (lambda p: (written(p, "a.npz", b"junk" * 9), None), "is not a numpy file; save it"),
     "cut archive": (
         lambda p: (written(p, "b.npz", saved(p, "a.npz", values=np.ones(99)).read_bytes()[:300]), None),
         "not a numpy file",
