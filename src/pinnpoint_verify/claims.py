@@ -64,6 +64,10 @@ ELASTIC = {"goals", "solid"}
 """Keys of proof.json."""
 LOOSE = ("quadrature", "boundary", "rounding")
 """Terms of a radius that count what was not known of data; here they may be much smaller."""
+TIMELESS = (
+    "inputs: the bundle of {} stores no names or SHA-256 of files, so that nothing can be compared: verify it "
+    "without --inputs; the case and the mesh, as stored, are then declared"
+)
 FILES = "mesh and prediction are those of the files named under inputs"
 WEIGHTS = "the weights of the network, as stored, are those of the file named under inputs"
 
@@ -291,11 +295,11 @@ def verify(path: Any, inputs: Any = None) -> list[str]:
     named = [f"certificate: {bundle.identity()}"]
     need("unsupported" not in proof, f"proof.json: this certificate cannot be re-checked, {proof.get('unsupported')}")
     if isinstance(case.get("problem"), dict) and case["problem"].get("kind") == "box":
-        need(inputs is None, "inputs: the bundle of a box names no files")
+        need(inputs is None, TIMELESS.format("a box"))
         need(bundle.versions == certificate.get("versions"), "manifest.json: other versions than in the certificate")
         return named + verify_box(bundle, certificate, case, proof)
     if "runs" in proof:
-        need(inputs is None, "inputs: the bundle of a solution in time names no files")
+        need(inputs is None, TIMELESS.format("a solution in time"))
         need(bundle.versions == certificate.get("versions"), "manifest.json: other versions than in the certificate")
         return named + verify_slabs(bundle, certificate, case, proof)
     names = [str(query["name"]) for query in case["queries"]]

@@ -124,6 +124,7 @@ CASE = {
     "mesh.generate": DECLARED,
     "mesh.cells": DECLARED,
     "mesh.dofs": DECLARED,
+    "mesh.straight": DECLARED,
     **{
         f"problem.{key}.**": DECLARED
         for key in (

@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 
 from pinnpoint_verify.abaqus import Keywords
+from pinnpoint_verify.case_file import case_agrees
 from pinnpoint_verify.cell_values import by_order, cells_agree, files_of, matrix_agrees
 from pinnpoint_verify.checker import Discrete, Grid
 from pinnpoint_verify.decks import Solid
 from pinnpoint_verify.domains import outer
-from pinnpoint_verify.formulas import plain
 from pinnpoint_verify.functionals import Places
 from pinnpoint_verify.mesh_files import MeshFile, Unread, boundary_rows, msh, vtu
 from pinnpoint_verify.nastran import Bulk
 from pinnpoint_verify.predicted import prediction_file_agrees
-from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.reader import Array, Bundle, Refused, need
 from pinnpoint_verify.rows import from_file
 from pinnpoint_verify.systems import Stored, assembled, is_matrix
 
@@ -34,9 +34,6 @@ Row = dict[str, Any]
 DECKS = (".bdf", ".fem", ".nas", ".dat", ".inp")
 MOST = 2**32
 """Bytes of a file."""
-ABSENT: tuple[Any, ...] = (None, 0, 0.0, "0", False, "strain", 1, [], {}, "")
-"""What a case means where its file is silent: no data, linear elements, plane strain."""
-
 
 GROUPS = {f"which cells the groups of {word} are" for word in ("diffusion", "reaction", "young", "poisson")}
 GROUPS |= {"which facets the groups of the mesh are"}
@@ -58,10 +55,12 @@ class Held:
 
 def inputs_agree(folder: Any, bundle: Bundle, certificate: Row, case: Row, proof: Row) -> Held:
     """What was compared with the files that the certificate names."""
-    need(certificate.get("inputs"), "inputs: this certificate was made in Python and names no files")
+    need(certificate.get("inputs"), nameless(certificate))
     held, coefficients = Held(), dict[str, bytes]()
     for name, about in certificate["inputs"].items():
         if "file" not in about:
+            held.lines.append(generated(about, case))
+            held.whole = False
             continue
         called = file_of(name, case)
         need(called in (None, about["file"]), f"inputs: {name} is {about['file']!r}, and the case names {called!r}")
@@ -84,6 +83,26 @@ def inputs_agree(folder: Any, bundle: Bundle, certificate: Row, case: Row, proof
         held.whole &= all_of_it
         held.weights |= name == "prediction" and all_of_it
     return _with_matrix(held, coefficients, bundle, case, proof)
+
+
+def nameless(certificate: Row) -> str:
+    """Why a bundle has nothing to compare files with."""
+    if "of" in certificate:
+        return (
+            f"inputs: this bundle is about steps in time as a system, and stores no names or SHA-256 of files: "
+            f"they are in the certificate {certificate['of']!r} that it is made from. Nothing can be compared: verify "
+            "it without --inputs"
+        )
+    return "inputs: this certificate was made in Python and names no files"
+
+
+def generated(about: Row, case: Row) -> str:
+    """A mesh of a domain by its name: these words are compared, the cells are not made here."""
+    said = {key: value for key, value in (case.get("mesh") or {}).items() if value is not None}
+    about = {key: value for key, value in about.items() if value is not None}
+    need(said == about, f"inputs: mesh is {about!r}, and the case says {said!r}")
+    words = ", ".join(f"{key} = {value!r}" for key, value in said.items())
+    return f"mesh {words}: as the case has it; its cells are not made here, and stay declared"
 
 
 def file_of(name: str, case: Row) -> str | None:
@@ -113,7 +132,8 @@ def _compared(
     """What else of a file is the bundle's, and whether that is all."""
     refined = "refinement" in certificate
     if name == "case" and suffix == ".toml" and "set" not in certificate["inputs"]["case"]:
-        return case_agrees(tomllib.loads(data.decode()), case)
+        about = Path(certificate["inputs"]["case"]["file"])
+        return case_agrees(toml(data), case, about.stem), True
     if name == "mesh" and not refined:
         if suffix == ".vtu":
             return mesh_agrees(vtu(data), bundle, case, proof)
@@ -130,6 +150,14 @@ def _compared(
     return " alone", False
 
 
+def toml(data: bytes) -> Row:
+    """The tables of a case file."""
+    try:
+        return tomllib.loads(data.decode("utf-8-sig"))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise Refused(f"inputs: the case file is no TOML ({str(error)[:100]})") from error
+
+
 def _mesh(text: str, suffix: str) -> MeshFile:
     """A mesh in plain text, by its suffix; of one that is not known here the digest alone is compared."""
     if suffix in DECKS:
@@ -137,48 +165,6 @@ def _mesh(text: str, suffix: str) -> MeshFile:
     if suffix != ".msh":
         raise Unread(f"a mesh in a {suffix} file")
     return msh(text)
-
-
-def case_agrees(given: Row, case: Row) -> tuple[str, bool]:
-    """A case file says of problem, queries and certificate just what is stored; what it is silent of is not there."""
-    for table in ("problem", "certificate"):
-        own, said = given.get(table, {}), case[table]
-        for key, value in own.items():
-            stored = said.get(key, said.get("options", {}).get(key))
-            need(
-                _same(value, stored, key), f"inputs: the case file has {table}.{key} = {value!r}, stored is {stored!r}"
-            )
-        silent = [k for k in said if k not in own] if table == "problem" and "deck" not in own else []
-        for key in silent:
-            fits = said[key] in ABSENT or (key in ("kind", "diffusion") and said[key] in ("reaction-diffusion", 1.0))
-            need(fits, f"inputs: the case file says nothing of {table}.{key}, stored is {said[key]!r}")
-    asked, rows = given.get("query", []), {str(row["name"]): row for row in case["queries"]}
-    derived = {str(row["name"]): row for row in case.get("derived", [])}
-    need(derived or len(asked) == len(rows), "inputs: the case file has another number of queries")
-    others = 0
-    for i, (said, first) in enumerate(zip(asked, case["queries"] + [{}] * len(asked), strict=False)):
-        row = {"name": f"q{i}"} | said
-        stored = rows.get(row.get("name", "")) or derived.get(row.get("name", "")) or ({} if derived else first)
-        others += not stored
-        for key in (row.keys() | (stored.keys() - {"kind", "derived_from", "poisson"})) if stored else ():
-            fits = _same(row[key], stored.get(key), key) if key in row else stored[key] in ABSENT
-            need(fits, f"inputs: the case file's query {row.get('name')!r} has another {key}")
-    return f", problem{'' if others else ', queries'} and certificate as stored", not others
-
-
-def _same(value: Any, stored: Any, key: str = "") -> bool:
-    if isinstance(value, dict) and value.keys() == {"coefficient", "value"} and isinstance(stored, list):
-        value = [value["coefficient"], value["value"]]
-    if isinstance(value, dict):
-        keyed = isinstance(stored, dict) and (value.keys() == stored.keys() or value.keys() < stored.keys())
-        silent = keyed and all(stored[k] in ABSENT or stored[k] is True for k in stored.keys() - value.keys())
-        return silent and all(_same(v, stored[k], k) for k, v in value.items())
-    if isinstance(value, list):
-        whole = isinstance(stored, list) and len(value) == len(stored)
-        return whole and all(map(_same, value, stored))
-    if key in ("file", "deck") and isinstance(stored, str):
-        return Path(stored).name == str(value).split("/")[-1]
-    return (type(value) is type(stored) and value == stored) or bool(plain(value) == plain(stored))
 
 
 class Placed:

@@ -94,6 +94,32 @@ def test_files_of_other_shapes_or_without_numbers_are_refused(tmp_path, capsys, 
     assert verdict(tmp_path, capsys, "--inputs", str(tmp_path))[0] == 1
 
 
+REFUSED = {
+    "complex numbers": ({"values": np.ones(32) + 5j}, "", "must hold real numbers; got an array of complex128"),
+    "texts": ({"values": np.array(["1"] * 32)}, "", "must hold real numbers"),
+    "flags": ({"values": np.ones(32, bool)}, "", "must hold real numbers; got an array of bool"),
+    "a box of no picture": ({"values": np.ones(32)}, ", box = [[0, 2], [0, 1]]", "diffusion.box: only with grid"),
+    "places": ({"values": np.ones(32), "points": np.ones((32, 2))}, "", "not matched by place"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_would_be_dropped_of_a_file_is_refused(tmp_path, capsys, what):
+    arrays, how, line = REFUSED[what]
+    np.savez(tmp_path / "kappa.npz", **arrays)
+    (tmp_path / "case.toml").write_text(PICTURE.format(how=how, target="continuous"))
+    assert main(["certify", str(tmp_path / "case.toml"), "--out", str(tmp_path / "o"), "--quiet"]) == 2
+    assert line in capsys.readouterr().err
+
+
+def test_a_name_in_a_file_of_one_array_is_refused(tmp_path, capsys):
+    np.save(tmp_path / "kappa.npy", np.ones(32))
+    text = PICTURE.format(how=', field = "k"', target="continuous").replace(".npz", ".npy")
+    (tmp_path / "case.toml").write_text(text)
+    assert main(["certify", str(tmp_path / "case.toml"), "--out", str(tmp_path / "o"), "--quiet"]) == 2
+    assert "one array without a name" in capsys.readouterr().err
+
+
 def test_another_name_than_the_cases_is_refused(tmp_path, capsys):
     for name, top in (("kappa", 2.0), ("other", 3.0)):
         np.savez(tmp_path / f"{name}.npz", values=np.array([[1.0, top]]))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 import shutil
+import tomllib
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +14,9 @@ import pytest
 
 import pinnpoint as pp
 from pinnpoint.cli.main import main
+from pinnpoint_verify.case_file import case_agrees, filed
 from pinnpoint_verify.mesh_files import Unread, msh
+from pinnpoint_verify.reader import Refused, strict_json
 from tests.soundness.test_bundle_forged import Forger
 
 CASE = """title = "two materials"
@@ -31,6 +36,7 @@ file = "f.npz"
 name = "a"
 at = [0.4, 0.55]
 """
+ALL = "title, units, words of mesh and prediction, problem, queries and certificate"
 GROUPS = '$PhysicalNames\n4\n1 3 "left"\n1 4 "right"\n2 1 "iron"\n2 2 "air"\n$EndPhysicalNames\n'
 
 
@@ -99,7 +105,7 @@ def verdict(folder, capsys, *more: str) -> tuple[int, str]:
 def test_the_files_are_the_certificates(made, capsys):
     code, out = verdict(made, capsys, "--inputs", str(made))
     assert code == 0, out
-    assert "verified: case case.toml: its SHA-256, problem, queries and certificate as stored" in out
+    assert f"verified: case case.toml: its SHA-256, {ALL} as stored" in out
     assert "verified: mesh part.msh: its SHA-256, cells, group 'left', group 'right', diffusion of groups" in out
     assert "verified: prediction f.npz: its SHA-256, values at the nodes" in out
     assert "declared: mesh and prediction" not in out
@@ -252,4 +258,237 @@ kind = "mean"
     assert main(["certify", str(tmp_path / "case.toml"), "--out", str(tmp_path / "o"), "--quiet"]) == 0
     code, out = verdict(tmp_path, capsys, "--inputs", str(tmp_path))
     assert code == 0, out
-    assert "problem, queries and certificate as stored" in out
+    assert f"{ALL} as stored" in out
+
+
+WORDS = """title = "disc"
+units = { length = "m" }
+[mesh]
+generate = "disc"
+cells = 2
+[problem]
+kind = "reaction-diffusion"
+diffusion = 1.0
+source = "4"
+[problem.dirichlet]
+boundary = 0.0
+[prediction]
+expression = "1-x**2-y**2"
+[[query]]
+name = "c"
+at = [0.0, 0.0]
+accept = 0.5
+[certificate]
+lift = true
+limit = { below = 3.0 }
+"""
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory):
+    """The folder of a case on a generated domain whose prediction is lifted."""
+    folder = tmp_path_factory.mktemp("words")
+    (folder / "case.toml").write_text(WORDS)
+    assert main(["certify", str(folder / "case.toml"), "--out", str(folder / "o"), "--quiet"]) == 0
+    return folder
+
+
+CHANGES = {
+    "a curve": (("[certificate]", "[geometry]\nboundary = { circle = [0, 0], radius = 1 }\n[certificate]"), "geom"),
+    "another domain": (('"disc"\ncells', '"square"\ncells'), "mesh.generate = 'square', stored is 'disc'"),
+    "other cells": (("cells = 2", "cells = 9"), "mesh.cells = 9, stored is 2"),
+    "no cells": (("cells = 2\n", ""), "nothing of mesh.cells"),
+    "a mesh's file": (('generate = "disc"\ncells = 2', 'file = "b.msh"'), "mesh.file"),
+    "straight": (("cells = 2", "cells = 2\nstraight = true"), "mesh.straight"),
+    "another formula": (("1-x**2-y**2", "5*x+3"), "prediction.expression"),
+    "no prediction": (('expression = "1-x**2-y**2"', "zero = true"), "prediction = 'zero', stored is 'expression'"),
+    "a prediction's file": (('expression = "1-x**2-y**2"', 'file = "net.npz"'), "prediction = 'file'"),
+    "a field": (("2-y**2", '2-y**2"\nfield = "v'), "prediction.field"),
+    "two sources": (("2-y**2", '2-y**2"\nonnx = "v.onnx'), "expression and onnx"),
+    "another title": (('title = "disc"', 'title = "ring"'), "title = 'ring'"),
+    "no title": (('title = "disc"', ""), "title = 'case'"),
+    "other units": (('"m"', '"mm"'), "units"),
+    "no units": (('units = { length = "m" }', ""), "units = ''"),
+    "a time": (("[certificate]", "[time]\nend = 1.0\nsteps = 3\n[certificate]"), "'time'"),
+    "a box": (("[certificate]", "[box]\nsides = [[0, 1]]\n[certificate]"), "'box'"),
+    "a table": (("[certificate]", "[foo]\na = 1\n[certificate]"), "'foo'"),
+    "no kind": (('kind = "reaction-diffusion"\n', ""), "nothing of problem.kind"),
+    "another kind": (('"reaction-diffusion"', '"semilinear"'), "problem.kind = 'semilinear'"),
+    "g": (('source = "4"', 'source = "4"\ng = "sinh(u)"'), "problem.g = 'sinh(u)'"),
+    "no source": (('source = "4"\n', ""), "nothing of problem.source"),
+    "a picture": (("diffusion = 1.0", 'diffusion = { file = "k.npz", grid = "cells" }'), "problem.diffusion"),
+    "no lift": (("lift = true\n", ""), "nothing of certificate.lift"),
+    "a number for a flag": (("lift = true\n", "lift = 1\n"), "certificate.lift"),
+    "a tolerance of all": (("lift = true\n", "lift = true\ntolerance = 0.1\n"), "certificate.tolerance"),
+    "no limit": (("limit = { below = 3.0 }\n", ""), "another limit"),
+    "one query more": (("[certificate]", "[[query]]\nkind = 'mean'\n[certificate]"), "query 'q1' is not stored"),
+    "another kind of query": (("accept", "kind = 'average'\nradius = 0.1\naccept"), "another"),
+}
+
+
+def stored_words(folder):
+    return strict_json((folder / "o/bundle/case.json").read_bytes(), "case.json")
+
+
+def test_the_words_of_a_case_are_those_that_are_stored(words, capsys):
+    code, out = verdict(words, capsys, "--inputs", str(words))
+    assert code == 0, out
+    assert f"{ALL} as stored" in out
+    assert "mesh generate = 'disc', cells = 2: as the case has it; its cells are not made here" in out
+    assert "declared: mesh and prediction are those" in out
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_other_words_or_none_are_refused_by_their_name(words, what):
+    (old_words, new_words), line = CHANGES[what]
+    text, case = (words / "case.toml").read_text(), stored_words(words)
+    assert case_agrees(tomllib.loads(text), case, "case")
+    assert old_words in text
+    with pytest.raises(Refused, match=re.escape(line)):
+        case_agrees(tomllib.loads(text.replace(old_words, new_words)), case, "case")
+
+
+@pytest.mark.parametrize("what", ["a curve", "another formula", "a table"])
+def test_forged_digests_do_not_help_other_words(words, tmp_path, capsys, what):
+    shutil.copytree(words / "o/bundle", tmp_path / "o/bundle")
+    data = (words / "case.toml").read_text().replace(*CHANGES[what][0]).encode()
+    (tmp_path / "case.toml").write_bytes(data)
+    forger = Forger(tmp_path / "o/bundle")
+    forger.json("certificate.json", lambda d: d["inputs"]["case"].update(sha256=hashlib.sha256(data).hexdigest()))
+    forger.seal()
+    code, out = verdict(tmp_path, capsys, "--inputs", str(tmp_path))
+    assert code == 1
+    assert CHANGES[what][1] in out
+
+
+def test_every_default_and_second_name_of_a_case_is_known(tmp_path):
+    """Nothing is stored of a group that the file does not have, also where that is a zero."""
+    text = """[mesh]
+generate = "square"
+cells = 2
+[problem]
+kind = "elasticity"
+young = { a = 2, b = 3.0 }
+poisson = 0.3
+[problem.fixed]
+left = [0, "free"]
+[problem.traction]
+right = ["1+x", 0.0]
+[problem.force]
+top = [0, 1]
+bottom = { moment = 1.0 }
+[prediction]
+zero = true
+[[query]]
+name = "p"
+kind = "principal"
+at = [0.4, 0.6]
+[certificate]
+accept = 2
+"""
+    case = {
+        "title": "t",
+        "units": "",
+        "mesh": {"generate": "square", "cells": 2},
+        "problem": {
+            "kind": "elasticity",
+            "degree": 1,
+            "young": {"a": 2.0, "b": 3.0},
+            "poisson": 0.3,
+            "dirichlet": {"left": [0.0, "free"]},
+            "neumann": {"right": ["1+x", 0.0]},
+            "force": {
+                "top": {"force": [0.0, 1.0], "even": True},
+                "bottom": {"force": [0.0, 0.0], "moment": [1.0], "even": False},
+            },
+        },
+        "prediction": {"source": "zero"},
+        "queries": [{"name": f"p {w}", "kind": "stress", "at": [0.4, 0.6]} for w in ("xx", "xy", "yy")],
+        "derived": [
+            {
+                "name": f"p {k}",
+                "kind": "principal",
+                "order": k,
+                "derived_from": ["p xx", "p xy", "p yy"],
+                "at": [0.4, 0.6],
+                "accept": 2.0,
+            }
+            for k in (1, 2)
+        ],
+        "certificate": {"target": "continuous", "method": "exact", "rounding": True, "lift": False, "accept": 2.0}
+        | {"options": {}},
+    }
+    assert case_agrees(tomllib.loads(text), case, "t")
+    for key, group in (("dirichlet", "up"), ("neumann", "up"), ("young", "c"), ("force", "up")):
+        more = json.loads(json.dumps(case))
+        more["problem"][key][group] = 0.0
+        with pytest.raises(Refused, match=f"problem.{key}"):
+            case_agrees(tomllib.loads(text), more, "t")
+    for old_words, new_words in (("moment = 1.0", "moment = 2.0"), ("top = [0, 1]", "top = { force = [0, 1] }")):
+        with pytest.raises(Refused, match=r"problem\.force"):
+            case_agrees(tomllib.loads(text.replace(old_words, new_words)), case, "t")
+    with pytest.raises(Refused, match="another number of queries"):
+        case_agrees(tomllib.loads(text), case | {"queries": [*case["queries"], {"name": "z", "kind": "mean"}]}, "t")
+
+
+@pytest.mark.parametrize(
+    ("value", "stored", "fits"),
+    [
+        ("a.msh", "a.msh", True),
+        ("./m/a.msh", "m/a.msh", True),
+        ("m\\a.msh", "m/a.msh", True),
+        ("/w/m/a.msh", "m/a.msh", True),
+        ("/w/m/a.msh", "a.msh", True),
+        ("b.msh", "a.msh", False),
+        ("xa.msh", "a.msh", False),
+        ("n/a.msh", "m/a.msh", False),
+        ("/w/xa.msh", "a.msh", False),
+        (3, "a.msh", False),
+    ],
+)
+def test_a_stored_file_is_the_one_that_the_case_names(value, stored, fits):
+    assert filed(value, stored) is fits
+
+
+MOVES = """[mesh]
+generate = "interval"
+cells = 4
+[time]
+end = 0.1
+steps = 2
+[problem]
+kind = "parabolic"
+source = 1.0
+[problem.dirichlet]
+boundary = 0.0
+[prediction]
+zero = true
+[[query]]
+name = "all"
+kind = "mean"
+[certificate]
+target = "{}"
+"""
+SAID = {"continuous": "a solution in time stores no names or SHA-256", "discrete": "is about steps in time as a system"}
+
+
+@pytest.mark.parametrize("target", SAID)
+def test_in_time_there_is_nothing_to_compare_files_with_and_that_is_said(tmp_path, capsys, target):
+    (tmp_path / "case.toml").write_text(MOVES.format(target))
+    assert main(["certify", str(tmp_path / "case.toml"), "--out", str(tmp_path / "o"), "--quiet"]) == 0
+    assert verdict(tmp_path, capsys)[0] == 0
+    code, out = verdict(tmp_path, capsys, "--inputs", str(tmp_path))
+    assert code == 1
+    assert SAID[target] in out
+    assert "made in Python" not in out
+
+
+def test_straight_sides_are_stored(tmp_path, capsys):
+    (tmp_path / "part.msh").write_text(old(2))
+    text = CASE.replace('"part.msh"', '"part.msh"\nstraight = true').replace('file = "f.npz"', "zero = true")
+    (tmp_path / "case.toml").write_text(text)
+    assert main(["certify", str(tmp_path / "case.toml"), "--out", str(tmp_path / "o"), "--quiet"]) == 0
+    code, out = verdict(tmp_path, capsys, "--inputs", str(tmp_path))
+    assert code == 0, out
+    with pytest.raises(Refused, match=r"nothing of mesh\.straight"):
+        case_agrees(tomllib.loads(text.replace("straight = true", "")), stored_words(tmp_path), "case")

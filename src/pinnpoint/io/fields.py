@@ -65,8 +65,19 @@ def read_array(path: PathLike, field: str | None = None) -> Vector:
                 name = field or "values"
                 if name not in archive.files:
                     raise InputError(f"file '{target}': no array '{name}'; it holds {', '.join(archive.files)}")
+                if "points" in archive.files and name != "points":
+                    raise InputError(
+                        f"file '{target}': holds 'points', and coefficients are not matched by place: one number for "
+                        "each cell in the order of the cells, or a picture with grid; put the values in that order and "
+                        "leave points out"
+                    )
                 loaded = archive[name]
-        found = np.asarray(loaded, dtype=np.float64)
+        elif field is not None:
+            raise InputError(f"file '{target}': field '{field}': it is one array without a name; leave field out")
+        found = np.asarray(loaded)
+        if found.dtype.kind not in "fiu":
+            raise InputError(f"file '{target}': must hold real numbers; got an array of {found.dtype}")
+        found = found.astype(np.float64)
     except InputError:
         raise
     except BROKEN as error:

@@ -138,6 +138,11 @@ def _file(table: Table, word: str) -> CoefficientFile:
         rows = [_row(f"{table.key('box')}.{i}", row) for i, row in enumerate(box if isinstance(box, list) else [])]
         if not rows or any(len(r) != 2 or any(isinstance(v, Expression) for v in r) for r in rows):
             raise InputError(f"{table.key('box')}: must be a list of [lower, upper], one for each axis")
+        if grid is None:
+            raise InputError(
+                f"{table.key('box')}: only with grid, of which it is the place; say grid ({', '.join(GRIDS)}), "
+                "or remove it"
+            )
         box = tuple((float(a), float(b)) for a, b in rows)
     table.done()
     return CoefficientFile(word, path, field, grid, box)
