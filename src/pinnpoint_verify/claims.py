@@ -31,6 +31,7 @@ from pinnpoint_verify.coefficients import proved_models
 from pinnpoint_verify.comparison import compared
 from pinnpoint_verify.cubics import Norms
 from pinnpoint_verify.derived import derived_agree
+from pinnpoint_verify.equations import equation_agrees
 from pinnpoint_verify.everywhere import Worst, boundary_agrees, raised
 from pinnpoint_verify.fields import lines as declared_lines
 from pinnpoint_verify.functionals import functionals_agree
@@ -312,6 +313,7 @@ def verify(path: Any, inputs: Any = None) -> list[str]:
     also = also | ({"arcs"} & proof.keys() if own is ELASTIC else set())
     also = {"reduction"} & proof.keys() if proof["target"] == "discrete" else also
     need(proof.keys() == COMMON | own | also, "proof.json: a key is missing, or belongs to another target")
+    equation_agrees(bundle, case, proof)
     straight = proof["target"] == "continuous" and not {"bent", "arcs"} & proof.keys()
     need(not (straight and case.get("geometry")), "case.json: curves, and a proof for the straight mesh")
     need(isinstance(proof.get("lift"), dict | None), "proof.json: no account of what was lifted")

@@ -104,15 +104,17 @@ class Samples:
             self.varied.flow()
             if mesh.pairs is not None:
                 flow_agrees(self.varied.convection, mesh)
-        constant = () if self.varied is not None else (("diffusion", mesh.kappa), ("reaction", mesh.c))
-        cubic = (("cubic", mesh.cubic),) if mesh.reaction is None else ()
-        for key, values in (*constant, *cubic):
-            given = plain(problem.get(key))
+        constant = () if self.varied is not None else (("diffusion", mesh.kappa, 1.0), ("reaction", mesh.c, 0.0))
+        cubic = (("cubic", mesh.cubic, 0.0),) if mesh.reaction is None else ()
+        for key, values, usual in (*constant, *cubic):
+            given = plain(problem.get(key, usual))
             self.blind += [f"the {key} on each cell, which comes from a file"] if from_file(given) else []
             known = [plain(v) for v in given.values()] if isinstance(given, dict) and not from_file(given) else [given]
             fits = not all(isinstance(v, int | float) for v in known) or np.all(np.isin(values, known))
             fits = fits and (self.varied is not None or not any(isinstance(v, str | list) for v in known))
+            fits = fits and not any(isinstance(v, bool) for v in known)
             need(fits, f"{key}: not that of the case")
+            self.blind += [f"{key} by cells"] if None in known else []
         drift = self.varied is None and problem.get("convection") is not None
         need(not drift, "convection: not that of the case, whose proof has none")
         for key in ("source", "dirichlet", "neumann"):

@@ -130,7 +130,9 @@ def system_agrees(bundle: Bundle, d: Discrete, at: Where, case: Row) -> Found:
         return Found(blind=("A, b and what is fixed, of a curved domain",))
     if not filed:
         load, slack, blind = (None, None, ["b"]) if lift else _load(d, at, case, stored)
-        return Found(None, load, slack, _words(stored, slack), ("A", *blind))
+        said = at.count == 1 and "diffusion" in problem
+        K, left = matrix(d, at, problem, stored) if said else (None, ["A"])
+        return Found(K, load, slack, _words(stored, slack), (*left, *blind))
     kind = problem.get("kind")
     fits = kind in KINDS and (kind == "elasticity") == (at.count > 1)
     bent = "system/cubic" in bundle or "system/shapes" in bundle
@@ -182,14 +184,7 @@ def matrix(d: Discrete, at: Where, problem: Row, stored: Stored) -> tuple[Any, l
     """A from the coefficients on every cell, by the gradients of barycentric coordinates; λ's share of the cells."""
     words = COEFFICIENTS[at.count > 1]
     first, second = (_coefficient(word, at, problem, stored) for word in words)
-    if d.w.size:
-        X, m = at.nodes[at.cells], at.d
-        volumes = np.abs(np.linalg.det(X[:, 1:] - X[:, :1])) / math.factorial(m)
-        lam = problem["cubic"]
-        share = volumes * 6.0 * math.factorial(m) / math.factorial(m + 4)
-        own = np.array([v for v in (lam.values() if isinstance(lam, dict) else [lam]) if is_number(v)])
-        fits = np.any(np.abs(own[:, None] * share - d.w) <= CLOSE * d.w, axis=0)
-        need(len(own) and np.all(fits), "cubic: not that of the case (sampled)")
+    left = _cubic(d, at, problem)
     both: list[Any] = [problem.get(word) for word in words]
     if all(isinstance(table, dict) for table in both) and both[0].keys() == both[1].keys() and first is not None:
         known = np.array([(both[0][group], both[1][group]) for group in both[0]])
@@ -197,19 +192,36 @@ def matrix(d: Discrete, at: Where, problem: Row, stored: Stored) -> tuple[Any, l
         need(np.all(fits), f"{words[0]}, {words[1]}: not of the same groups")
     tables = [f"which cells the groups of {word} are" for word in words if isinstance(problem.get(word), dict)]
     if problem.get("convection") is not None or isinstance(first, str | list):  # by a rule that is not stored
-        return None, ["A of coefficients that vary inside cells"]
+        return None, ["A of coefficients that vary inside cells", *left]
     rule = stored.rules["mass"]
     if first is None or second is None or isinstance(second, list) or (isinstance(second, str) and rule is None):
-        return None, ["A"]
+        return None, ["A", *left]
     K = assembled(d, at, first, second, problem, stored)
     for k, (alpha, _) in enumerate((problem.get("robin") or {}).values()):
         place, number = len(problem.get("neumann") or {}) + k, plain(alpha)
         if not is_number(number) or place >= len(stored.facets):
-            return None, ["A"]
+            return None, ["A", *left]
         F = stored.facets[place]
         K = K + robin_matrix(at, F, np.full(len(F), float(number)), d.N)
     is_matrix(K, d, at, "a: is not the matrix of the mesh and the coefficients (sampled)")
-    return K, tables
+    return K, [*tables, *left]
+
+
+def _cubic(d: Discrete, at: Where, problem: Row) -> list[str]:
+    """λ's share of the cells; what was not compared, where the case leaves λ of some cells open."""
+    if not d.w.size:
+        return []
+    X, m = at.nodes[at.cells], at.d
+    volumes = np.abs(np.linalg.det(X[:, 1:] - X[:, :1])) / math.factorial(m)
+    lam = problem.get("cubic")
+    share = volumes * 6.0 * math.factorial(m) / math.factorial(m + 4)
+    known = list(lam.values()) if isinstance(lam, dict) else [lam]
+    if None in known and "kind" not in problem:  # made in Python
+        return ["cubic by cells"]
+    own = np.array([v for v in known if is_number(v)])
+    fits = np.any(np.abs(own[:, None] * share - d.w) <= CLOSE * d.w, axis=0)
+    need(len(own) and np.all(fits), "cubic: not that of the case (sampled)")
+    return []
 
 
 def assembled(d: Discrete, at: Where, first: Array, second: Any, problem: Row, stored: Stored) -> Any:

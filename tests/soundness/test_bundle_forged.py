@@ -350,7 +350,7 @@ LATER = [
     ("plane", folded, "overlap"),
     ("plane", lambda f: f.case(lambda d: d["problem"]["dirichlet"].update(boundary=5.0)), "dirichlet: not that of"),
     ("free", lambda f: f.case(lambda d: d["problem"]["neumann"].update(right=5.0)), "neumann: not that of"),
-    ("cubic", lambda f: f.case(lambda d: d["problem"].pop("cubic") and d["problem"].update(kind="r")), "not part of"),
+    ("cubic", lambda f: f.case(lambda d: d["problem"].pop("cubic") and d["problem"].update(kind="r")), "another kind"),
 ]
 """Forgeries that the comparison of A and b refuses first, and what refuses them without it."""
 

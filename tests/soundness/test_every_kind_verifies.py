@@ -61,6 +61,7 @@ def test_extreme_values_cannot_be_narrowed_or_moved(query, tmp_path):
 
 @pytest.mark.parametrize("kind", WHOLE)
 def test_what_has_no_theorem_beside_coefficients_that_vary_is_refused(kind):
+    medium = SimpleNamespace(convective=False, floor=np.zeros(1))
     proof = {"mismatch": 0.0, "range": None, "goals": [{"kind": kind}], "raised": None}
     with pytest.raises(verifier.Refused, match="no theorem for such queries"):
-        is_supported(SimpleNamespace(cubic=np.zeros(1)), proof)
+        is_supported(SimpleNamespace(cubic=np.zeros(1), reaction=None, medium=medium), proof)

@@ -221,18 +221,18 @@ def _elastic(problem: ElasticQueries) -> dict[str, Any]:
 
 
 def _coefficients(problem: Any) -> dict[str, Any]:
-    """A, b and c that vary inside cells, convect or are matrices, where they have words."""
+    """A, b and c, where they have words: numbers, formulas and matrices of these, by groups too."""
 
     def texts(given: Any) -> Any:
         if isinstance(given, Mapping):
             return {group: texts(what) for group, what in given.items()}
-        if isinstance(given, np.ndarray | list | tuple):
+        if np.ndim(given):
             return [texts(x) for x in given]
         return given if isinstance(given, str) else text(given)
 
     base = problem.base if isinstance(problem, AbstractLifted) else problem
     base = base.linear if isinstance(base, Semilinear) else base
-    if not isinstance(base, ReactionDiffusion) or base.coefficients is None:
+    if not isinstance(base, ReactionDiffusion):
         return {}
     found: dict[str, Any] = {}
     for word in ("diffusion", "convection", "reaction"):
@@ -259,6 +259,8 @@ def _case(
         data["periodic"] = dict(given["periodic"])
     if isinstance(problem, Semilinear) and problem.g is not None:
         data["g"] = text(problem.g.g)
+    elif isinstance(problem, Semilinear) and problem.cubic is not None:
+        data["cubic"] = None if np.ptp(problem.cubic) else float(problem.cubic[0])
     base = problem.base if isinstance(problem, AbstractLifted) else problem
     curves = base.bending if isinstance(base, ElasticQueries) else bending_of(problem)
     if certificate.target == "continuous" and isinstance(base, ElasticQueries):
