@@ -473,6 +473,7 @@ def test_one_dimensional_bounds_are_for_one_interval():
         d=1,
         C=2,
         friedrichs=np.inf,
+        pairs=None,
     )
     side = SimpleNamespace(mesh=mesh)
     with pytest.raises(Refused, match="not one interval"):
