@@ -288,7 +288,7 @@ def elastic(case: Row, proof: Row, bundle: Bundle) -> list[Place]:
     claims += [
         (f"traction {'xyz'[c]}", f"source/t{k}_{c}", t)
         for k, given in enumerate(sides)
-        if not np.isin(bundle.arrays[f"continuous/n{k}"], on_arcs).any() or "lift" in proof
+        if "lift" in proof or not np.isin(bundle.arrays[f"continuous/n{k}"], on_arcs).any()
         for c, t in enumerate(given)
     ]
     spread = [] if "lift" in proof else said["force"]

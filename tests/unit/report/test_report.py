@@ -371,7 +371,8 @@ def test_any_size_of_part_and_field(size, certificate):
         for row in data["queries"]:
             row["at"] = [0.5 * size] * mesh.dim
         html = render(data, view)
-        assert "nan" not in html.split('id="view-bytes"')[0].split("<script>")[0].lower().replace("nano", "")
+        words = re.sub(r"base64,[\w+/=]+", "", html.split('id="view-bytes"')[0].split("<script>")[0])
+        assert "nan" not in words.lower().replace("nano", "")
     assert len(surface(Mesh.trusted(mesh.points * size, mesh.cells, {}, {})).points) == 4
 
 
