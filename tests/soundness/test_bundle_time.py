@@ -109,14 +109,3 @@ def test_an_entry_of_the_matrix_that_no_step_has_is_noticed(made, tmp_path, caps
     forger.seal()
     assert verify(tmp_path / "b") == 1
     assert "not the matrix of these steps" in capsys.readouterr().out
-
-
-def test_of_balls_in_the_pdes_own_solution_the_bundle_says_why_it_has_no_witnesses(tmp_path, capsys):
-    p = problem()
-    asked = p.averages([[0.4]], 0.1, time=0.3)  # of balls; points have some
-    found = pp.certify(p, p.states(), asked)
-    with pytest.raises(pp.InputError, match="not balls"):
-        pp.write_bundle(tmp_path / "b", found, p, p.states(), asked)
-    pp.write_bundle(tmp_path / "c", found, p, p.states(), asked, partial=True)
-    assert verify(tmp_path / "c") == 1
-    assert "not balls" in capsys.readouterr().out
