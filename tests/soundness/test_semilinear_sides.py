@@ -221,4 +221,4 @@ def test_of_a_case_file(tmp_path):
     for row, truth in zip(rows, (1.0, 0.0), strict=True):
         assert row["lower"] <= truth <= row["upper"]
         assert row["radius"] < 1e-3
-    assert "without Robin groups, periodic pairs" in (tmp_path / "out" / "bundle" / "proof.json").read_text()
+    assert "bundles of reactions are for" in (tmp_path / "out" / "bundle" / "proof.json").read_text()

@@ -389,6 +389,7 @@ SOLID = Task(386_000, 16_100_000, 3, 28, True)
 )
 def test_choice_by_size_dimension_queries_and_packages(monkeypatch, task, there, name):
     monkeypatch.setattr(choice, "installed", lambda n: n in ("superlu", "krylov", *there))
+    monkeypatch.setattr(choice, "on_reference_blas", lambda: False)
     found = choose(task, free=500 * GB)[0]
     assert found.name == name
     assert f"{task.n} unknowns" in found.why
@@ -398,6 +399,7 @@ def test_choice_by_size_dimension_queries_and_packages(monkeypatch, task, there,
 def test_choice_by_the_fill_that_was_analysed(monkeypatch):
     """A thin solid of the same size fills in little, and then one factorization is cheaper than one multigrid solve."""
     monkeypatch.setattr(choice, "installed", lambda n: True)
+    monkeypatch.setattr(choice, "on_reference_blas", lambda: False)
     one = Task(386_000, 16_100_000, 3, 1, True)
     assert choose(one, free=500 * GB)[0].name == "amg"
     thin = choose(replace(one, fill=Fill(9e7, 4e10)), free=500 * GB)[0]
@@ -425,6 +427,7 @@ def test_multigrid_that_hardly_converges_gives_way(monkeypatch):
 def test_choice_by_memory(monkeypatch):
     """Peaks of whole runs: with CHOLMOD 3.7 GB for such a solid, with AMG 6.5 GB for 2.6 times as many unknowns."""
     monkeypatch.setattr(choice, "installed", lambda n: True)
+    monkeypatch.setattr(choice, "on_reference_blas", lambda: False)
     assert choose(SOLID, free=20 * GB)[0].name == "cholmod"
     assert choose(SOLID, free=3.0 * GB)[0].name == "amg"
     assert choose(SOLID, free=4.5 * GB)[0].name == "cholmod"
