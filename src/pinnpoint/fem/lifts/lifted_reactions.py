@@ -19,7 +19,6 @@ from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.models.given import Prediction
 from pinnpoint.models.lifts import Lift
 from pinnpoint.systems.queries import Queries
-from pinnpoint.transfer.everywhere.unsolved import unsolved
 from pinnpoint.transfer.nonlinear.reactions import ReactionTerm
 
 
@@ -49,6 +48,8 @@ class LiftedReaction(Lifted):
                 f"query '{queries.names[0]}': without a solve a reaction g(u) that does not fall is needed, and g′ is "
                 f"only proved to be ≥ {-ReactionTerm(self.whole.reaction).fall:.6g}; leave solve=False out"
             )
+        from pinnpoint.transfer.everywhere.unsolved import unsolved  # with all that bounds on cells need
+
         linear: Any = self.rest.linear  # type: ignore[attr-defined]
         model = replace(linear.continuum(linear.topology, budget), reacts=True)
         found = unsolved(model, queries, (self._claim(True),))  # indefinite.md, step 12e
