@@ -270,7 +270,8 @@ def sizes_of(kernel: Kernel, name: str) -> tuple[float, tuple[float, float]]:
         )
     count = {1: 64, 2: 16, 3: 8}[d]
     steps = [(2.0 * np.indices((count,) * d)[i].ravel() + 1.0) / count - 1.0 for i in range(d)]
-    box = [Ball(x0[i] + kernel.R * steps[i], 1.001 * kernel.R / count + 1e-14 * np.abs(x0[i])) for i in range(d)]
+    half = (1.0 + 1e-12) * kernel.R / count
+    box = [Ball(x0[i] + kernel.R * steps[i], half + 1e-14 * np.abs(x0[i])) for i in range(d)]
     at, whole = value_at(kernel.kappa, x0), Ranges(kernel.kappa, box).value
     low = float(np.min(whole.low))
     need(at is not None and float(at.low) > 0.0 and low > 0.0, f"{name!r}: κ in the ball is not positive")

@@ -368,6 +368,7 @@ class Monotone(Route):
             size = abs(pair.value) + abs(value) + abs(J.constant) + abs(low) + abs(high) + more_or_less
             rounding = pair.rounding + off + 8.0 * UNIT * size + max(0.0, J.error - J.data) + 2.0 * J.scale * size
             rounding += PRODUCTS * 0.5 * (high - low) * (1.0 if model.medium is None else MODELS)
+            rounding += PRODUCTS * 0.5 * more_or_less
             found = Enclosed(
                 center,
                 float(up(max(0.0, 0.5 * (high - low) - share))),

@@ -45,6 +45,8 @@ ROOM = 1e-6
 """How much wider ranges and bounds are taken than they were found, so that another program finds them too."""
 FAR = 1e-2
 """Of the source's range, by which both ends are moved where u is compared with it: another program needs room."""
+PIECES = 64
+"""Of the range of u, on each of which g″ is bounded: products of bounds on all of it may be far too large."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,7 +260,8 @@ class ReactionTerm:
             return Left(mu, off, float(up(most * (1.0 + ROOM))), low, high)  # indefinite.md, step 8a
         more = ROOM * max(abs(low), abs(high))
         low, high = float(-up(more - low)), float(up(high + more))
-        bend = float(self.g.top(np.array([low]), np.array([high]))[0])
+        ends = np.linspace(low, high, PIECES + 1)
+        bend = min(float(self.g.top(ends[:-1], ends[1:]).max()), most)  # continuous.md, step 10m
         return Left(mu, off, float(up(bend * (1.0 + ROOM))), low, high)
 
     def seen(self, model: Continuum) -> Continuum:
