@@ -51,6 +51,7 @@ from pinnpoint_verify.reduced import Reduced
 from pinnpoint_verify.robin import is_robin
 from pinnpoint_verify.rows import ALONE, Row, near, rows_agree
 from pinnpoint_verify.samples import Samples
+from pinnpoint_verify.sides import FreeData
 from pinnpoint_verify.slab_claims import verify_slabs
 from pinnpoint_verify.solid_claims import solid
 from pinnpoint_verify.solid_lifts import kept_agrees
@@ -134,10 +135,10 @@ def continuous(
             loose += [repr(row["name"])] if dense and i not in samples.proved else []
     whole = [i for i, goal in enumerate(goals) if goal["kind"] in WHOLE]
     plain = not whole and not bent
-    need(not whole or mesh.exchange is None, "robin: beside a bound everywhere")
+    need(not whole or spectrum is None or not spectrum.joined, "spectrum: a bound everywhere, beside Robin groups")
     other = any(goal["compared"] for goal in goals) or proof["raised"] is not None  # robin.md, step 7d
     need(mesh.pairs is None or not (whole or other), "mesh/pair: no theorem for such queries or equations")
-    lengths, worst, given = Lengths(p), Worst(p), np.zeros(mesh.size) if proof["lift"] is not None else d.U
+    lengths, worst, given = Lengths(p), Worst(p, spectrum), np.zeros(mesh.size) if proof["lift"] is not None else d.U
     for g in mesh.parts():
         p.measure(g)
         if whole:
@@ -154,6 +155,9 @@ def continuous(
     extended = kind(bundle, p, proof["raised"]) if proof["raised"] is not None else None
     mismatch, found = samples.boundary(p, extended), []
     own = (energy(p), spectrum.defect(p)) if spectrum is not None else (0.0, 0.0)
+    if whole:
+        worst.free = FreeData(p, samples.free, samples.coefficients())
+        changed, eta = worst.falls(*own, mismatch), energy(p)
     for i, (row, goal) in enumerate(zip(rows, goals, strict=True)):
         best = (goal["constant"], goal["error"]) if goal["known"] else (0.0, math.inf)
         if i in asked:
@@ -170,16 +174,16 @@ def continuous(
             line = line if spectrum is None else (line[0], float(up(spectrum.gain * line[1])))
             best = smaller(best, line, key=lambda b: b[1])
         if i in whole:
-            need(spectrum is None, f"{row['name']!r}: no theorem for negative reactions")
             if goal["kind"] == "everywhere":
                 boundary_agrees(samples, goal, given, row["name"])
-                found.append(worst.interval(bundle, given, mismatch, goal))
+                found.append(worst.interval(bundle, given, changed, goal))
             elif goal["kind"] in EXTREMES:
                 need(proof["lift"] is None, f"{row['name']!r}: of the whole solution, and a prediction was lifted")
-                found.append(worst.extreme(bundle, mismatch, goal))
+                found.append(worst.extreme(bundle, changed, goal))
             else:
-                error = worst.error(goal["mean"]) if goal["kind"] == "l2-error" else 0.0
-                found.append(lengths.interval(goal["kind"], error, mismatch, row["name"]))
+                error = eta if spectrum is None else spectrum.error(*own)
+                error = worst.length(goal["mean"], eta, own[1]) if goal["kind"] == "l2-error" else error
+                found.append(lengths.interval(goal["kind"], error, changed, row["name"]))
             continue
         best = compared(p, proof, goal, best)
         samples.goal(i, asked.get(i), p, goal, row)

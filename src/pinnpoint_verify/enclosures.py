@@ -323,17 +323,31 @@ def largest(text: Any, V: Array, b: Array, most: Any) -> float:
     Of several bounds `most` (n,) the result is a multiple of them: at most 1 where each is kept.
     """
     limit = np.broadcast_to(np.asarray(most, dtype=float), len(V))
-    scale = limit if np.ndim(most) else np.ones(len(V))
-    d, found = V.shape[1] - 1, 0.0
+    found = _cut(text, V, b, limit) / (limit if np.ndim(most) else 1.0)
+    return float(larger(found.tolist(), default=0.0))
+
+
+@np.errstate(all="ignore")
+def tops(text: Any, V: Array, b: Array, close: float) -> Array:
+    """Upper bounds of |f − Σ b_jk λ_j λ_k| on simplices: `close` times a value that is taken, while that is cheap."""
+    d = V.shape[1] - 1
+    whole = np.broadcast_to(np.eye(d + 1), (len(V), d + 1, d + 1))
+    B = np.array([a for a in np.ndindex(*(5,) * (d + 1)) if sum(a) == 4]) / 4.0
+    f, L = values(text, V, whole, B)
+    return _cut(text, V, b, close * np.abs(f.m - _quadratic(b, L)).max(axis=1))
+
+
+def _cut(text: Any, V: Array, b: Array, limit: Array) -> Array:
+    """Upper bounds on each simplex, cut where they are above the limit; what is no number is infinite."""
+    d, found = V.shape[1] - 1, np.zeros(len(V))
     cell, W, bary = np.arange(len(V)), V, np.broadcast_to(np.eye(d + 1), (len(V), d + 1, d + 1))
     for level in range(2 * DEPTH + 1):
         bound = peaks(text, W, bary, b[cell], Discs(text, W))
-        wide = ~(bound <= limit[cell])
-        bound = bound / scale[cell]
-        found = larger(found, float(bound[~wide].max(initial=0.0)))
-        if not wide.any():
+        bound = np.where(np.isnan(bound), np.inf, bound)
+        wide = bound > limit[cell]
+        last = d == 0 or level == 2 * DEPTH or wide.sum() * 4**d > MOST // 100
+        np.maximum.at(found, cell[~wide | last], bound[~wide | last])
+        if last or not wide.any():
             break
-        if d == 0 or level == 2 * DEPTH or wide.sum() * 4**d > MOST // 100:
-            return float(larger(found, float(np.max(bound[wide]))))
         cell, W, bary = np.repeat(cell[wide], 2**d), children(W[wide]), children(bary[wide])
     return found

@@ -5,8 +5,9 @@ with C = nω_n^{1/n}:
 
     sup |e| ≤ A(V) ‖ϱ‖₂/α + B_p(V) ‖κ^{−½}δ‖_p/√α,   A = C⁻²‖∫_r^V s^{−2+2/n}‖₂,   B_p = C⁻¹‖s^{−1+1/n}‖_{p′}.
 
-Neumann facets without data in planes across the axes, one for each axis at most, double the domain (3a there). What a
-prediction that was lifted leaves over is bounded with no state and flux at all (4a), in a box by its weight (4c).
+Free facets in planes across the axes, one for each axis at most, double the domain (3a there); what a flux leaves of
+their data is a field on their cells (sides.py). A reaction below zero adds ‖qe‖₂ to ‖ϱ‖₂ (2h). What a prediction that
+was lifted leaves over is bounded with no state and flux at all (4a), in a box by its weight (4c).
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint_verify.band import Norms, Residual, band, mean_error
+from pinnpoint_verify.band import Norms, Residual, band, mean_error, second_constant
 from pinnpoint_verify.checker import NEUMANN, PI, Cells, Side, gamma, quadratic, total, up
 from pinnpoint_verify.reader import Array, Bundle, larger, need, smaller
 from pinnpoint_verify.reference import rule
 from pinnpoint_verify.rows import same
 from pinnpoint_verify.samples import Samples
+from pinnpoint_verify.sides import FreeData, joined
+from pinnpoint_verify.spectrum import Spectrum, first_eigenvalue
 
 Row = dict[str, Any]
 Poly = dict[tuple[int, ...], Array]
@@ -84,11 +87,12 @@ def squared(m: Array) -> Poly:
 class Worst:
     """Norms of what a state and its flux leave on each cell, and the bound of the error at every point."""
 
-    def __init__(self, p: Side) -> None:
-        self.p, self.peak, self.shares = p, np.zeros(p.mesh.C), np.zeros((3, p.mesh.C))
+    def __init__(self, p: Side, spectrum: Spectrum | None = None) -> None:
+        self.p, self.peak, self.shares, self.spectrum = p, np.zeros(p.mesh.C), np.zeros((3, p.mesh.C)), spectrum
+        self.free: FreeData | None = None
         self.tops = np.zeros(p.mesh.C)
         self.source = np.zeros(p.mesh.C)
-        self.residual = Residual(p)
+        self.residual, self.carried = Residual(p), 0.0
         self.mean: float | None = None
 
     def measure(self, g: Cells, given: Array) -> None:
@@ -127,42 +131,68 @@ class Worst:
         rms = np.sqrt(np.maximum(_mean_square(f, d), 0.0) + gamma(300) * np.abs(f).max(axis=(1, 2)) ** 2 + h**2) + e2
         self.source[g.part] = up(np.sqrt(g.vol.top) * rms)
 
-    def lengths(self, copies: float) -> dict[float, float]:
+    def lengths(self, copies: float, peak: Array, shares: Array) -> dict[float, float]:
         """‖κ^{−½}δ‖_p for p = 2, 4, 6, ∞."""
-        top, mesh = float(self.peak.max(initial=0.0)), self.p.mesh
-        share, found = self.peak / top if top > 0.0 else self.peak, {math.inf: top}
+        top, mesh = float(peak.max(initial=0.0)), self.p.mesh
+        share, found = peak / top if top > 0.0 else peak, {math.inf: top}
         for k in (1, 2, 3):
-            whole = copies * total(up(mesh.top * share ** (2 * k) * self.shares[k - 1]))
+            whole = copies * total(up(mesh.top * share ** (2 * k) * shares[k - 1]))
             found[2.0 * k] = float(up(top * whole ** (0.5 / k) * (1.0 + SLACK)))
         return found
 
-    def level_sets(self, density: Array, *, fluxless: bool = False) -> float:
-        """The bound for a density with these norms on cells, and for δ, or without it."""
-        mesh, n = self.p.mesh, self.p.mesh.d
-        copies = 2.0 ** (planes(self.p) or 0)
+    def level_sets(self, peak: Array, shares: Array, density: Array) -> float:
+        """The bound for δ and ϱ with these norms on cells."""
+        mesh, n, copies = self.p.mesh, self.p.mesh.d, 2.0 ** (planes(self.p) or 0)
         V, low = total(mesh.top) * copies, float(mesh.kappa.min()) * (1.0 - 1e-15)
         C = {1: 2.0, 2: 2.0 * math.sqrt(PI), 3: (36.0 * PI) ** (1.0 / 3.0)}[n] * (1.0 - SLACK)
-        A = {1: math.sqrt(V**3 / 3.0), 2: math.sqrt(2.0 * V), 3: 3.0 * V ** (1.0 / 6.0)}[n] / (C * C)
-        first = A * math.sqrt(copies * total(up(density**2))) / low * (1.0 + SLACK)
-        if fluxless:
+        first = self.density_constant() * (math.sqrt(total(up(density**2))) + self.carried) / low * (1.0 + SLACK)
+        if not np.any(peak):
             return float(up(first))
-        size, found = self.lengths(copies), [n * V ** (1.0 / n) / C * float(self.peak.max(initial=0.0))]
+        size, found = self.lengths(copies, peak, shares), [n * V ** (1.0 / n) / C * float(peak.max())]
         for p in EXPONENTS[n]:
             dual = p / (p - 1.0)
             left = 1.0 - dual * (1.0 - 1.0 / n)
             found.append((V**left / left) ** (1.0 / dual) / C * between(size, p))
         return float(up(first + smaller(found) / math.sqrt(low) * (1.0 + SLACK)))
 
+    def density_constant(self) -> float:
+        """Sup κ|e|/‖ϱ‖₂ over the domain and its mirror images."""
+        n, copies = self.p.mesh.d, 2.0 ** (planes(self.p) or 0)
+        V = total(self.p.mesh.top) * copies
+        C = {1: 2.0, 2: 2.0 * math.sqrt(PI), 3: (36.0 * PI) ** (1.0 / 3.0)}[n] * (1.0 - SLACK)
+        A = {1: math.sqrt(V**3 / 3.0), 2: math.sqrt(2.0 * V), 3: 3.0 * V ** (1.0 / 6.0)}[n] / (C * C)
+        return float(up(A * math.sqrt(copies) * (1.0 + SLACK)))
+
+    def falls(self, eta: float, defect: float, mismatch: float) -> float:
+        """Count ‖qe‖₂ from now on; what data of the boundary changes with a reaction below zero."""
+        if self.spectrum is None:
+            return mismatch
+        self.carried = self.spectrum.carried(eta, defect)
+        if mismatch == 0.0:
+            return mismatch
+        need(planes(self.p) is not None, "everywhere: data that is missed, and free facets not in mirrors")
+        low = float(self.p.mesh.kappa.min()) * (1.0 - 1e-15)
+        return float(up(mismatch * self.spectrum.spread(self.density_constant() / low)))
+
+    def norms(self, top: Array, *, flux: bool) -> Norms:
+        """Of δ and ϱ with the fields of free facets; without a flux of the source and their data alone."""
+        p, mesh = self.p, self.p.mesh
+        density = up(np.sqrt(p.osc**2 + p.defect**2 / mesh.low)) if flux else self.source
+        found = (self.peak, self.shares, density) if flux else (np.zeros(mesh.C), np.zeros((3, mesh.C)), density)
+        if self.free is not None:
+            found = joined(*found, *self.free.fields(flux=flux), mesh.top)
+        return Norms(mesh.top, *found, top)
+
     def interval(self, bundle: Bundle, given: Array, mismatch: float, goal: Row) -> tuple[float, float]:
         """Centre and radius of max |u − v| over the domain."""
         p, mesh, boundary = self.p, self.p.mesh, goal["boundary"]
-        error, nothing = self.errors(bundle, mismatch, goal), np.zeros(mesh.C)
+        error = self.errors(bundle, mismatch, goal)
         band = up(self.tops + error)
         if boundary is not None:
             band = np.minimum(band, up(self.sizes() + boundary))
         if goal["left"] is not None:
             need(boundary is not None, "everywhere: bounds of what nothing leaves over")
-            own = Norms(mesh.top, nothing, np.zeros((3, mesh.C)), self.source, self.tops)
+            own = self.norms(self.tops, flux=False)
             band = np.minimum(band, up(self.band(bundle, "left", goal, own) + mismatch))
         upper, at = float(band.max()), mesh.nodes_of(mesh.cells)
         off = 4.0 * gamma(2) * (np.abs(p.nodal) + np.abs(given))
@@ -175,10 +205,10 @@ class Worst:
     def errors(self, bundle: Bundle, mismatch: float, goal: Row) -> Array:
         """Bounds of |u − ũ| on each cell."""
         p, mesh = self.p, self.p.mesh
-        density = up(np.sqrt(p.osc**2 + p.defect**2 / mesh.low))
-        error = np.full(mesh.C, self.level_sets(density) if planes(p) is not None else math.inf)
+        own, error = self.norms(np.zeros(mesh.C), flux=True), np.full(mesh.C, math.inf)
+        if planes(p) is not None:
+            error[:] = self.level_sets(own.peak, own.means, own.density)
         if goal["local"] is not None:
-            own = Norms(mesh.top, self.peak, self.shares, density, np.zeros(mesh.C))
             error = np.minimum(error, self.band(bundle, "local", goal, own))
         return np.asarray(up(error + mismatch))
 
@@ -195,7 +225,7 @@ class Worst:
     def band(self, bundle: Bundle, word: str, goal: Row, norms: Norms) -> Array:
         """Bounds cell by cell, with the stored radii of balls and an error in the mean that is proved again."""
         mesh = self.p.mesh
-        need(self.p.load is None, "everywhere: no theorem for Neumann data here")
+        need(self.spectrum is None and mesh.exchange is None, "everywhere: no theorem for a band here")
         radii = bundle(f"everywhere/{word}_radii", None)
         which = bundle(f"everywhere/{word}_radius", mesh.C, whole=len(radii))
         return band(mesh, norms, self.error(goal[word]), radii, which)
@@ -207,10 +237,29 @@ class Worst:
         need(same(said["error"], self.mean), "two errors in the mean")
         return self.mean
 
+    def length(self, said: Row | None, eta: float, defect: float) -> float:
+        """E ≥ ‖u − ũ‖₂, from the energy where there is no mesh constant."""
+        if self.spectrum is not None:
+            need(said is None, "an error in the mean with a mesh constant, beside a reaction below zero")
+            return self.spectrum.mean(eta, defect)  # checking.md, step 15b
+        if self.p.mesh.exchange is None:
+            need(said is not None, "an error in the mean without its mesh constant")
+            return self.error(said or {})
+        need(said is not None and said.keys() == {"first"}, "robin: an error in the mean with a mesh constant")
+        C = second_constant(self.p.mesh)
+        if said is not None and said["first"] is not None:
+            C = smaller(
+                C, 1.0 / math.sqrt(first_eigenvalue(self.p.mesh, float(said["first"])))
+            )  # checking.md, step 15c
+        return float(up(C * eta))  # band.md, step 8c
+
     def sizes(self) -> Array:
         """Bounds of |u| on each cell for zero data on Γ_D, from the source alone."""
         mesh = self.p.mesh
-        found = np.full(mesh.C, math.inf if planes(self.p) is None else self.level_sets(self.source, fluxless=True))
+        need(self.spectrum is None and mesh.exchange is None, "everywhere: no theorem without a solve here")
+        own, found = self.norms(np.zeros(mesh.C), flux=False), np.full(mesh.C, math.inf)
+        if planes(self.p) is not None:
+            found[:] = self.level_sets(own.peak, own.means, own.density)
         if np.all(mesh.kappa == mesh.kappa[0]) and not np.any(mesh.kind == NEUMANN):
             norm = math.sqrt(total(up(self.source**2)))
             found = np.minimum(found, up(weight(mesh.points[: mesh.n], mesh.points[mesh.cells]) * norm / mesh.kappa[0]))
@@ -238,10 +287,9 @@ def between(size: dict[float, float], p: float) -> float:
 
 
 def planes(p: Side) -> int | None:
-    """Planes that hold the Neumann facets, across different axes, without flux; None where there is no theorem."""
+    """Planes that hold the free facets, across different axes; None where there is no theorem."""
     mesh, found = p.mesh, 0
     facets = np.nonzero(mesh.kind == NEUMANN)[0]
-    need(p.load is None and not np.any(p.t[facets]), "everywhere: no theorem for Neumann data here")
     V = mesh.points[mesh.facets[facets]]
     flat = np.ptp(V, axis=1) == 0.0
     if not np.all(flat.any(axis=1)):
@@ -295,10 +343,8 @@ def _contract(table: Array, S: list[Array]) -> Array:
 def boundary_agrees(samples: Samples, goal: Row, given: Array, name: str) -> None:
     """The stored maximum of |g_D − v| on Γ_D is not below samples of a lift, and what it must be not above them."""
     mesh, seen = samples.mesh, 0.0
-    need(
-        goal["least"] >= 0.0 and (goal["boundary"] is None) == (samples.proof["lift"] is None),
-        f"{name!r}: a wrong form",
-    )
+    alone = samples.proof["lift"] is not None and mesh.exchange is None and not np.any(mesh.c < 0.0)
+    need(goal["least"] >= 0.0 and (goal["boundary"] is not None) == alone, f"{name!r}: a wrong form")
     for k, data in enumerate(samples.held):
         facets = samples.bundle(f"continuous/d{k}", None, whole=len(mesh.facets))
         corners = np.unique(mesh.facets[facets])

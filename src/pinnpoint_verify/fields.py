@@ -226,6 +226,7 @@ PROOF = {
     "goals[].local.*": DECLARED,
     "goals[].left": COMPARED,
     "goals[].left.*": DECLARED,
+    "goals[].mean": COMPARED,
     "goals[].mean.*": WITNESS,
     "lift": COMPARED,
     "lift.kind": DECLARED,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pinnpoint_verify.checker import Ball, Cells, Side, energy, means, mix, quadratic, rounded, total, up
+import numpy as np
+
+from pinnpoint_verify.checker import Ball, Cells, Side, means, mix, quadratic, rounded, total, up
 from pinnpoint_verify.reader import Array, larger, need
 
 Row = dict[str, Any]
@@ -30,15 +32,14 @@ class Lengths:
         square = mix("njk,nlm,jklm->n", apart, apart, means(d, 4)) * g.vol
         slope = 2.0 * mix("njk,nkc->njc", own_rise - other_rise, g.grad)  # ∇ = Σ_j λ_j slope_j
         steep = mix("njc,nlc,jl->n", slope, slope, means(d, 2)) * g.vol * g.kappa
-        for kind, part in zip(NORMS, (square, steep + square * g.c), strict=True):
+        for kind, part in zip(NORMS, (square, steep + square * np.maximum(g.c, 0.0)), strict=True):
             self.squares[kind] = rounded(self.squares[kind].m + part.total().m, self.squares[kind].r + part.total().r)
 
     def interval(self, kind: str, error: float, mismatch: float, name: str) -> tuple[float, float]:
-        """Centre and radius of ‖u − v‖, from E ≥ ‖u − ũ‖₂ where that is asked for."""
+        """Centre and radius of ‖u − v‖, from a bound of ‖u − ũ‖ in that norm."""
         square, mesh = self.squares[kind], self.p.mesh
         if kind == "energy-error":
             need(mismatch == 0.0, f"{name!r}: no theorem for Dirichlet data that is missed")
-            error = energy(self.p)
         bound = float(up(error + mismatch * math.sqrt(total(mesh.top)) * (1.0 + 1e-15)))
         low, high = math.sqrt(larger(0.0, float(square.low))) * (1.0 - 1e-15), float(up(math.sqrt(float(square.top))))
         least, most = larger(0.0, (low - bound) * (1.0 - 1e-15)), float(up(high + bound))

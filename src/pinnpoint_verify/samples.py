@@ -172,6 +172,7 @@ class Samples:
         if lift:
             texts, region = self._leftover()
             loads, groups = self._fluxes(groups)
+        self.free = list(zip(loads, groups, strict=True))
         if self.mesh.reaction is not None:
             self.mesh.reaction.enclose(p, self.source, close)
             self.stored = np.zeros(self.mesh.C, dtype=bool), load_bounds(p, loads, groups, close)
@@ -189,6 +190,11 @@ class Samples:
             self.unproved.append(f"models of A, b, c and c − ∇·b on {count}, with kinks or curves")
         if self.proof["raised"] is not None:
             self.unproved.append("polynomials of the Dirichlet data that are lifted into cells")
+
+    def coefficients(self) -> list[tuple[Any, Array]]:
+        """Robin coefficients by groups, with their facets."""
+        given = [plain(pair[0]) for pair in (self.case["problem"].get("robin") or {}).values()]
+        return [(text, self._facets(f"robin/r{k}")) for k, text in enumerate(given)]
 
     def _fine(self, rows: list[Row]) -> float:
         """How small remainders of a network's residual are to be, so that they are lost in the claimed radii."""

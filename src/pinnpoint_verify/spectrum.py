@@ -31,7 +31,7 @@ from pinnpoint_verify.checker import (
     up,
 )
 from pinnpoint_verify.mesh_constant import eigenvalue, most, negative
-from pinnpoint_verify.reader import Array, larger, need
+from pinnpoint_verify.reader import Array, larger, need, smaller
 
 Row = dict[str, Any]
 LEAST, SHARE = 1e-3, 0.1
@@ -56,40 +56,17 @@ class Sparse:
         return math.sqrt(most(self.E) * most(sp.csr_array(self.E.T)))
 
 
-class Spectrum:
-    """t₋, t₊ and M of a problem, proved from m and the shifts that are stored."""
+class Counts:
+    """Crouzeix–Raviart functions of a mesh, and eigenvalues from below."""
 
-    def __init__(self, mesh: Mesh, said: Row) -> None:
-        need(said.keys() == {"count", "above", "below", "first", "mesh"}, "spectrum: a key is missing")
-        need(type(said["count"]) is int and said["count"] >= 0, "spectrum: not a count")
-        self.mesh, self.q, self.m = mesh, np.maximum(-mesh.c, 0.0), said["count"]
-        self.weight = float(self.q.max())
-        held = mesh.kind == DIRICHLET
-        need(self.weight > 0.0 and np.any(held), "spectrum: of a reaction that is nowhere negative, or nothing is held")
-        self.joined = mesh.exchange is not None or mesh.pairs is not None
-        need(not self.joined or self.m == 0, "spectrum: above an eigenvalue, beside Robin groups or periodic pairs")
+    def __init__(self, mesh: Mesh) -> None:
+        self.mesh, d = mesh, mesh.d
         E = mesh.points[mesh.cells]
-        squares = np.stack([((E[:, i] - E[:, j]) ** 2).sum(axis=1) for i, j in combinations(range(mesh.d + 1), 2)])
-        d, pi = mesh.d, 3.141592653589793
+        squares = np.stack([((E[:, i] - E[:, j]) ** 2).sum(axis=1) for i, j in combinations(range(d + 1), 2)])
+        pi = 3.141592653589793
         rest = 0.0 if d == 1 else squares.sum(axis=0) / (d * d * (d + 1) ** 2 * (d + 2))
         self.C2 = up(squares.max(axis=0) / pi**2 + rest)  # ‖v − Πv‖² ≤ C² ‖∇(v − Πv)‖² on cells
-        self.low, self.above = 0.0, 0.0
-        self._crouzeix_raviart(held)
-        box = mesh.friedrichs
-        self.floor = 0.0 if math.isinf(box) else (1.0 - 1e-12) / box**2
-        if said["below"] is None:
-            need(said["above"] is None and self.m == 0 and self.floor > 0.0, "spectrum: nothing proves it")
-            self.above = self.floor / self.weight * (1.0 - 1e-12)
-        else:
-            if self.floor == 0.0:
-                self.floor = self._from_below(mesh.kappa * 0.0 + 1.0, float(said["first"]), 0, positive=False)
-            self.above = self._from_below(np.maximum(self.q, LEAST * self.weight), float(said["below"]), self.m)
-            if self.m:
-                self.low = -self._from_above(float(said["above"]))
-        need(self.above > 1.0 + 1e-12, "spectrum: the reaction is not proved to be below the next eigenvalue")
-        self.high = float(up(self.above / (self.above - 1.0) * (1.0 + 1e-12)))
-        self.gain = larger(-self.low, self.high)
-        self.M = self._mesh_constant(said["mesh"], held)
+        self._crouzeix_raviart(mesh.kind == DIRICHLET)
 
     def _stiffness(self) -> Ball:
         """κ|K|∇λ_i·∇λ_j."""
@@ -114,7 +91,7 @@ class Spectrum:
         sums = np.bincount(self.at.ravel() + 1, each, minlength=self.size + 1)[1:]
         return Sparse(self.at, local, self.size), float(sums.min() * (1.0 - 1e-12))
 
-    def _from_below(self, weight: Array, theta: float, m: int, positive: bool = True) -> float:
+    def from_below(self, weight: Array, theta: float, m: int, positive: bool = True) -> float:
         """λ_{m+1} ≥ θ/(1 + C²θ), θ lowered by what rounding may hide."""
         mesh = self.mesh
         M, floor = self._mass(weight)
@@ -132,6 +109,37 @@ class Spectrum:
         low = (theta - off / floor) * (1.0 - 1e-12)
         need(low > 0.0, "spectrum: rounding hides the eigenvalue")
         return low / (1.0 + C2 * low) * (1.0 - 1e-12)
+
+
+class Spectrum(Counts):
+    """t₋, t₊ and M of a problem, proved from m and the shifts that are stored."""
+
+    def __init__(self, mesh: Mesh, said: Row) -> None:
+        need(said.keys() == {"count", "above", "below", "first", "mesh"}, "spectrum: a key is missing")
+        need(type(said["count"]) is int and said["count"] >= 0, "spectrum: not a count")
+        self.q, self.m = np.maximum(-mesh.c, 0.0), said["count"]
+        self.weight = float(self.q.max())
+        held = mesh.kind == DIRICHLET
+        need(self.weight > 0.0 and np.any(held), "spectrum: of a reaction that is nowhere negative, or nothing is held")
+        self.joined = mesh.exchange is not None or mesh.pairs is not None
+        need(not self.joined or self.m == 0, "spectrum: above an eigenvalue, beside Robin groups or periodic pairs")
+        super().__init__(mesh)
+        self.low, self.above = 0.0, 0.0
+        box = mesh.friedrichs
+        self.floor = 0.0 if math.isinf(box) else (1.0 - 1e-12) / box**2
+        if said["below"] is None:
+            need(said["above"] is None and self.m == 0 and self.floor > 0.0, "spectrum: nothing proves it")
+            self.above = self.floor / self.weight * (1.0 - 1e-12)
+        else:
+            if self.floor == 0.0:
+                self.floor = self.from_below(mesh.kappa * 0.0 + 1.0, float(said["first"]), 0, positive=False)
+            self.above = self.from_below(np.maximum(self.q, LEAST * self.weight), float(said["below"]), self.m)
+            if self.m:
+                self.low = -self._from_above(float(said["above"]))
+        need(self.above > 1.0 + 1e-12, "spectrum: the reaction is not proved to be below the next eigenvalue")
+        self.high = float(up(self.above / (self.above - 1.0) * (1.0 + 1e-12)))
+        self.gain = larger(-self.low, self.high)
+        self.M = self._mesh_constant(said["mesh"], held)
 
     def _from_above(self, theta: float) -> float:
         """λ̄/(1 − λ̄) for λ_m ≤ λ̄ by quadratics with coefficients b_jk of λ_jλ_k, θ raised."""
@@ -224,6 +232,38 @@ class Spectrum:
             found = other if sum(other) < sum(found) else found
         return float(found[0]), float(found[1])
 
+    def error(self, eta: float, r: float) -> float:
+        """Upper bound of ‖e‖_a from η and r of the state."""
+        plain = float(up(self.gain * eta))  # indefinite.md, step 1d
+        if math.isinf(self.M):
+            return plain
+        # indefinite.md, step 3f
+        return float(smaller(plain, float(up(0.5 * eta + math.hypot(0.5 * eta, self._length(eta, r))))))
+
+    def _length(self, eta: float, r: float) -> float:
+        """Upper bound of ‖e‖_q."""
+        return float(up(self.gain * (self.M * eta + r)))  # indefinite.md, step 3c
+
+    def carried(self, eta: float, r: float) -> float:
+        """Upper bound of ‖qe‖₂."""
+        found = self.weight * self.mean(eta, r)
+        if math.isfinite(self.M):
+            found = smaller(found, math.sqrt(self.weight) * self._length(eta, r))
+        return float(up(found))  # everywhere.md, step 2h
+
+    def mean(self, eta: float, r: float) -> float:
+        """Upper bound of ‖e‖₂."""
+        found = self.error(eta, r) / math.sqrt(self.floor)
+        if math.isfinite(self.M) and float(self.q.min()) == self.weight:
+            found = smaller(found, self._length(eta, r) / math.sqrt(self.weight))
+        return float(up(found))  # band.md, step 8c
+
+    def spread(self, constant: float) -> float:
+        """How many times its size data of the boundary may change the solution; |v| ≤ `constant` ‖f‖₂."""
+        root = math.sqrt(total(self.mesh.top))
+        one, two = self.weight * root, self.weight**2 * self.gain / self.floor * root  # ‖qw₀‖₂ and ‖qv‖₂
+        return float(up(1.0 + constant * (one + two)))  # everywhere.md, step 2h
+
     def missed(self, query: Query | None, p: Side, goal: Row, mismatch: float, eta: float) -> float:
         """What data that the state does not meet changes."""
         mesh = self.mesh
@@ -236,6 +276,12 @@ class Spectrum:
         own, top = sizes(query)
         heavy = total(up(self.q * top * mesh.top))
         return float(up(mismatch * (own + heavy + whole * self.gain * share * eta)))
+
+
+def first_eigenvalue(mesh: Mesh, theta: float) -> float:
+    """A lower bound of λ_1 of −∇·(κ∇·), by the stored shift; Robin facets are free."""
+    need(bool(np.any(mesh.kind == DIRICHLET)) and theta > 0.0, "spectrum: nothing is held, or no shift")
+    return Counts(mesh).from_below(mesh.kappa * 0.0 + 1.0, theta, 0, positive=False)  # indefinite.md, step 2b
 
 
 def sizes(query: Query) -> tuple[float, Array]:

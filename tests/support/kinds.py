@@ -117,6 +117,7 @@ ELASTIC: dict[str, Callable[[Any], Any]] = {
     "reaction": lambda p: p.reaction("left", "y"),
     "compliance": lambda p: p.compliance(),
 }
+ALONE = {"left": 0.0, "bottom": 0.0, "top": 0.0}
 HELD = {"dirichlet": {"left": 0.0}, "neumann": {"right": 1.0}}
 FORMULA = "x*(1-x)*y*(1-y)"
 
@@ -146,6 +147,14 @@ def _scalar() -> Iterator[Kind]:
         yield Kind("diffusion in a plane", query, "exact", "continuous", plane(**HELD), ask)
     for query, ask in WHOLE.items():
         yield Kind("diffusion in a plane", query, "exact", "continuous", plane(), ask)
+    sides: dict[str, dict[str, Any]] = {
+        "Neumann data": {"dirichlet": ALONE, "neumann": {"right": "1+y"}},
+        "a Robin side": {"dirichlet": ALONE, "robin": {"right": (2.0, 1.0)}},
+        "reaction below zero": {"reaction": -3.0},
+    }
+    for problem, given in sides.items():
+        for query, ask in WHOLE.items():
+            yield Kind(problem, query, "exact", "continuous", plane(6, **given), ask)
     for method in ("norm", "inexact", "localized", "randomized"):
         yield Kind("diffusion in a plane", "point", method, "continuous", plane(), points)
     others: dict[str, Callable[[], Any]] = {

@@ -294,8 +294,8 @@ def extreme_obstacle(certificate: Certificate, U: Vector) -> str:
         if not found.rechecked:
             return (
                 f"query '{name}': the checker proves the largest error again by level sets, residuals and bands, and "
-                "norms of the error where Dirichlet data is met, not with Neumann data, Robin sides, reactions below "
-                "zero, nonlinear ones or barriers, and this one is by "
+                "norms of the error where Dirichlet data is met, not with periodic pairs, nonlinear reactions, "
+                "barriers, or lifts beside Robin sides, and this one is by "
                 f"'{found.route}'; of linear problems ask with checked=True, of the whole domain, for what it can prove"
             )
         if found.upper > certificate.upper[i] or found.lower < certificate.lower[i]:

@@ -82,7 +82,7 @@ class Norms:
         made = replace(self, fall=fall)
         if not made.slope > 0.5 and np.any(model.kind == DIRICHLET):
             least = max(0.0, float(model.reaction.min()))
-            sharper = float(up(1.0 / down(math.sqrt(down(first_eigenvalue(model) + least)))))
+            sharper = float(up(1.0 / down(math.sqrt(down(first_eigenvalue(model)[0] + least)))))
             made = replace(made, second=min(made.second, sharper))
         if not made.slope > ROOM:
             raise InputError(
@@ -129,7 +129,7 @@ class Norms:
     @classmethod
     def _across(cls, model: Continuum, gradient: float, least: float) -> Norms:
         alpha, beta = lines(model)
-        first = first_eigenvalue(model) if np.any(model.kind == DIRICHLET) else 0.0
+        first = first_eigenvalue(model)[0] if np.any(model.kind == DIRICHLET) else 0.0
         total = down(first + least)
         # indefinite.md, step 7b
         second = float(up(1.0 / down(math.sqrt(total)))) if total > 0.0 else _by_paths(model)

@@ -43,7 +43,10 @@ def mean_length(setting: Setting, mismatch: tuple[float, bool], given: Vector | 
     apart = distance(setting, given, energy=False)
     if setting.lengths is not None:
         own = math.sqrt(float(stretch.max())) * setting.lengths[0]  # curved.md, step 1h
-        return _around(setting, *apart, float(up(own + missed)), mismatch, "energy")  # band.md, step 8c
+        found = _around(setting, *apart, float(up(own + missed)), mismatch, "energy")  # band.md, step 8c
+        first = mean_constant(model)[1] if model.exchange is not None and is_plain(model) else None
+        numbers = {"mean": None if model.exchange is None else {"first": first}}
+        return replace(found, numbers=numbers, rechecked=found.proved and is_plain(model))
     if not math.isfinite(error.value):
         raise InputError(f"query '{name}': no error in the mean is bounded: {error.reason}; ask for 'energy-error'")
     M = error.constant
@@ -85,24 +88,28 @@ def by_energy(
     if model.medium is None and model.exchange is None and model.gluing is None:
         return None
     length = float(up(model.growth * energy))
-    return at_most(float(up(mean_constant(model) * length, 4))), at_most(length)  # band.md, step 8c
+    return at_most(float(up(mean_constant(model)[0] * length, 4))), at_most(length)  # band.md, step 8c
 
 
-def mean_constant(model: Continuum) -> float:
-    """C with ‖v‖₂ ≤ C‖v‖ for v that vanish on Γ_D: `second_constant`, or by the first eigenvalue where that pays."""
+def mean_constant(model: Continuum) -> tuple[float, float | None]:
+    """C with ‖v‖₂ ≤ C‖v‖ for v that vanish on Γ_D: `second_constant`, or by the first eigenvalue where that pays.
+
+    And the shift that proves it, where it is of that.
+    """
     C = second_constant(model)
     if math.isfinite(model.anchors.friedrichs) or not np.any(model.kind == DIRICHLET) or model.folded:
-        return C
+        return C, None
     try:
-        return min(C, float(up(1.0 / down(math.sqrt(first_eigenvalue(model)), 4), 2)))  # indefinite.md, step 2b
+        least, theta = first_eigenvalue(model)
     except (CertificationError, InputError):
-        return C
+        return C, None
+    other = float(up(1.0 / down(math.sqrt(least), 4), 2))  # indefinite.md, step 2b
+    return (other, theta) if other < C else (C, None)
 
 
 def is_plain(model: Continuum) -> bool:
-    """Whether the checker has the theorem: numbers as coefficients, straight and held or free boundaries, no fluxes."""
-    other = model.exchange is not None or model.gluing is not None or model.boundary_load is not None or model.reacts
-    return model.medium is None and model.stretch is None and not other and float(model.reaction.min()) >= 0.0
+    """Whether the checker has the theorem: numbers as coefficients, straight boundaries without periodic pairs."""
+    return model.medium is None and model.stretch is None and model.gluing is None and not model.reacts
 
 
 def _around(setting: Setting, low: float, high: float, bound: float, mismatch: tuple[float, bool], route: str) -> Found:

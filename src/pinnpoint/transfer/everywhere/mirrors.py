@@ -20,6 +20,10 @@ from pinnpoint.transfer.boundary.facets import measures
 from pinnpoint.transfer.continuum import Continuum, bernstein
 from pinnpoint.transfer.energy.anchors import NEUMANN
 
+SPARE = 1e-3
+"""Of what a flux leaves of formulas, left to another program, and `NOISE` of the data themselves."""
+NOISE = 1e-13
+
 
 def mirrors(model: Continuum) -> int | None:
     """How many planes hold the Neumann facets; None where they lie in more than one across an axis, or in others."""
@@ -49,6 +53,7 @@ def unmet(model: Continuum, flux: Vector | None, state: Vector | None = None) ->
         if not len(facets):
             continue
         gap, sure = unmet_on(model, facets, given, flux, state)
+        gap = np.asarray(up(gap * (1.0 + SPARE)))
         cell = T.facet_cells[facets, 0]
         area, slack = measures(model.points[T.facets[facets]])
         # everywhere.md, step 3b: τ(x − a)/height along the rays from the opposite vertex a
@@ -72,12 +77,12 @@ def unmet_on(
     t = flux[facets]
     t = np.repeat(t, model.d, axis=1) if t.shape[1] == 1 else t
     minus = np.stack([0.5 * (t[:, j] + t[:, k]) / area for j, k in pairs(m)], axis=1)
-    blur = up((slack + gamma(20)) * np.abs(t).max(axis=1, initial=0.0) / area, 8)
+    blur = up((slack + gamma(20) + NOISE) * np.abs(t).max(axis=1, initial=0.0) / area, 8)
     silent = ~np.any(t, axis=1) & (isinstance(given, int | float) and given == 0)
     if state is not None and model.exchange is not None:
         taken, rough, sure = _taken(model, facets, V, state)
         bounds, known = supremum(given, V, minus=minus + taken)  # everywhere.md, step 3c
-        blur = up(blur + rough + gamma(2) * (np.abs(minus) + np.abs(taken)).max(axis=1), 4)
+        blur = up(blur + rough + NOISE * (np.abs(minus) + np.abs(taken)).max(axis=1), 4)
         return np.where(silent & ~np.any(taken, axis=1), rough, up(bounds + blur)), known and sure
     bounds, sure = supremum(given, V, minus=minus)
     return np.where(silent, 0.0, up(bounds + blur)), sure

@@ -141,8 +141,8 @@ class Suprema(Extremes):
                 "each axis, or Neumann facets on the faces of a box. Ask for points, or fix values there"
             )
         same = proved_again.upper <= best.upper and proved_again.lower >= best.lower
-        plain = self.model.boundary_load is None and self.model.exchange is None and not self.model.reacts
-        plain = plain and float(self.model.reaction.min()) >= 0.0
+        free = self.lifted and self.model.exchange is not None
+        plain = self.model.gluing is None and not self.model.reacts and not free
         return replace(best, rechecked=same and best.proved and plain)
 
     def _interval(self, given: Vector | None, errors: Sequence[CellBounds], *, checked: bool) -> Found:

@@ -227,8 +227,8 @@ def _at_last(model: Continuum, count: Callable[[float], Found], theta: float, st
     )
 
 
-def first_eigenvalue(model: Continuum) -> float:
-    """A lower bound of λ_1 of −∇·(A∇·), by Crouzeix–Raviart elements; Robin facets are free."""
+def first_eigenvalue(model: Continuum) -> tuple[float, float]:
+    """A lower bound of λ_1 of −∇·(A∇·), by Crouzeix–Raviart elements, and its shift; Robin facets are free."""
     if len(model.kappa) > BUDGET[model.d]:
         raise InputError(
             f"target: the first eigenvalue is bounded on meshes of up to {BUDGET[model.d]} cells in {model.d}D; this "
@@ -236,7 +236,7 @@ def first_eigenvalue(model: Continuum) -> float:
         )
     space = assemble(model.topology, model.kappa, model.kind == DIRICHLET)
     wrong = float(up(product_up(space.stiffness_error, np.ones(space.size)).max()))
-    return _first(model, Nonconforming(space, space.stiffness, wrong), model.kappa)[0]
+    return _first(model, Nonconforming(space, space.stiffness, wrong), model.kappa)
 
 
 def _first(model: Continuum, space: Nonconforming, spare: Vector | None = None) -> tuple[float, float]:
