@@ -50,8 +50,10 @@ def eigenvalue(mesh: Mesh, free: Array, theta: float, tau: float) -> float:
     k = mix("nic,njc->nij", shape.grad, shape.grad) * (shape.vol * mesh.kappa)[:, None, None]
     at, inside = np.full(len(mesh.facets), -1), np.ones(mesh.n, dtype=bool)
     at[free] = np.arange(nf)
-    inside[mesh.facets[mesh.kind == DIRICHLET]] = False
-    f, v = at[mesh.cell_facets], np.where(inside[mesh.cells], mesh.cells, -1)
+    of = np.arange(mesh.n) if mesh.pairs is None else mesh.pairs.same[: mesh.n]  # of vertices at periodic pairs
+    cells, facets = of[mesh.cells], of[mesh.facets]
+    inside[facets[mesh.kind == DIRICHLET]] = False
+    f, v = at[mesh.cell_facets], np.where(inside[cells], cells, -1)
 
     def matrix(x: Array, rows: Array, columns: Array, size: tuple[int, int]) -> Any:
         i, j = np.broadcast_to(rows[:, :, None], x.shape).ravel(), np.broadcast_to(columns[:, None, :], x.shape).ravel()
@@ -74,7 +76,8 @@ def eigenvalue(mesh: Mesh, free: Array, theta: float, tau: float) -> float:
     there, ratio = np.flatnonzero(own > 0.0), float(np.max(1.0 / (D * D * m)))
     place = np.full(nv, np.inf)  # a facet after its first vertex keeps factors sparse and pivots small
     place[there] = spla.splu(sp.csc_array(stiff[there][:, there]), permc_spec=MMD, options=OPTIONS).perm_c
-    first = np.where(np.isinf(place[mesh.facets[free]].min(axis=1)), -1.0, place[mesh.facets[free]].min(axis=1))
+    first = place[facets[free]].min(axis=1)
+    first = np.where(np.isinf(first), -1.0, first)
     order = np.argsort(np.concatenate([first + 0.5, place[there]]), kind="stable") if d == 2 else None
     zeta = _bordered([A, A_off, theta * M], [B[:, there], B_off[:, there]], D, own[there], (theta, tau), order)
     if zeta * ratio < 0.3 * theta:

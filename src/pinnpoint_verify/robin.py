@@ -51,6 +51,7 @@ class Exchange:
         need(np.all(proved), "robin: a number is not above its lower bound")
         self.ends = self.low, self.top  # as stored; of formulas slightly wider ones are proved, checking.md, step 14d
         self.low = np.where(self.plain, self.low, np.maximum(widened(*self.ends)[0], 0.0))
+        self.most = np.where(self.plain, self.model.beta[:, 0], widened(*self.ends)[1])
         self.replace(slice(0), np.zeros((0, 3)))
 
     def replace(self, rows: Any, rest: Array) -> None:

@@ -1,8 +1,8 @@
 """Negative reactions: between which eigenvalues they lie, by counts of negative pivots; part of the proof.
 
 q = max(−c, 0), a = ∫κ∇v·∇w + c⁺vw, a(v, ·) = λ(qv, ·). From below by Crouzeix–Raviart functions φ_F = 1 − dλ_i, from
-above by quadratics (docs/indefinite.md, 1 to 4). Matrices are entries with bounds of their errors. Robin facets count
-as free ones and pairs are facets like those inside, below the first eigenvalue alone (step 2f).
+above by quadratics (docs/indefinite.md, 1 to 4, and 13 for Robin groups and periodic pairs beside numbers). Matrices
+are entries with bounds of their errors. Pairs are facets like those inside.
 """
 
 from __future__ import annotations
@@ -79,6 +79,12 @@ class Counts:
         self.at, self.size = number[mesh.cell_facets], int((~held).sum())
         self.k = self._stiffness()
         self.A = Sparse(self.at, float(d * d) * self.k, self.size)
+        if mesh.exchange is not None:  # Π keeps means over facets: indefinite.md, step 13d
+            on, count = mesh.exchange.at, len(mesh.facets)
+            size = np.zeros(count)
+            size[on] = areas(mesh.points[mesh.facets[on]]).low * mesh.alpha[on] * (1.0 - 1e-14)
+            self.A.A = sp.csr_array(self.A.A + sp.diags_array(size[~held]))
+            self.A.E = sp.csr_array(self.A.E + 4.0 * UNIT * sp.diags_array(self.A.A.diagonal()))
         alpha = d * d / ((d + 1) * (d + 2))
         self.pattern = alpha * np.eye(d + 1) + 1.0 - 2.0 * d / (d + 1) + alpha
         self.least = float(np.linalg.eigvalsh(self.pattern)[0]) * (1.0 - 1e-9)
@@ -120,9 +126,9 @@ class Spectrum(Counts):
         self.q, self.m = np.maximum(-mesh.c, 0.0), said["count"]
         self.weight = float(self.q.max())
         held = mesh.kind == DIRICHLET
-        need(self.weight > 0.0 and np.any(held), "spectrum: of a reaction that is nowhere negative, or nothing is held")
+        need(self.weight > 0.0, "spectrum: of a reaction that is nowhere negative")
+        need(bool(np.any(held) or np.any(mesh.alpha > 0.0)), "spectrum: nothing is held")
         self.joined = mesh.exchange is not None or mesh.pairs is not None
-        need(not self.joined or self.m == 0, "spectrum: above an eigenvalue, beside Robin groups or periodic pairs")
         super().__init__(mesh)
         self.low, self.above = 0.0, 0.0
         box = mesh.friedrichs
@@ -134,6 +140,7 @@ class Spectrum(Counts):
             if self.floor == 0.0:
                 self.floor = self.from_below(mesh.kappa * 0.0 + 1.0, float(said["first"]), 0, positive=False)
             self.above = self.from_below(np.maximum(self.q, LEAST * self.weight), float(said["below"]), self.m)
+            need(self.m == 0 or said["above"] is not None, "spectrum: no count from above")
             if self.m:
                 self.low = -self._from_above(float(said["above"]))
         need(self.above > 1.0 + 1e-12, "spectrum: the reaction is not proved to be below the next eigenvalue")
@@ -154,23 +161,35 @@ class Spectrum(Counts):
                 for i, b in (one, one[::-1]):
                     for j, f in (other, other[::-1]):
                         T[p, q, i, j] += scale * two[b, f]
-        edges = np.unique(np.concatenate([mesh.cells[:, list(e)] for e in combinations(range(d + 1), 2)]), axis=0)
+        of = np.arange(mesh.n) if mesh.pairs is None else mesh.pairs.same[: mesh.n]
+        cells, facets = of[mesh.cells], of[mesh.facets]
+        edges = np.unique(np.concatenate([cells[:, list(e)] for e in combinations(range(d + 1), 2)]), axis=0)
         keys = edges[:, 0] * mesh.n + edges[:, 1]
 
         def place(S: Array, j: int, k: int) -> Array:
             return S[:, j] if j == k else mesh.n + np.searchsorted(keys, S[:, j] * mesh.n + S[:, k])
 
-        held, free = mesh.facets[mesh.kind == DIRICHLET], np.ones(mesh.n + len(edges), dtype=bool)
-        for j, k in pairs:
-            if k < d:  # of a facet's d vertices
-                free[place(held, j, k)] = False
+        whole = np.stack([place(cells, j, k) for j, k in pairs], axis=1)
+        free, some = np.zeros(mesh.n + len(edges), dtype=bool), [p for p, (_, k) in enumerate(pairs) if k < d]
+        free[whole] = True
+        sides = np.stack([place(facets, *pairs[p]) for p in some], axis=1)  # of a facet's d vertices
+        free[sides[mesh.kind == DIRICHLET]] = False
         number = np.where(free, np.cumsum(free) - 1, -1)
-        at, size = number[np.stack([place(mesh.cells, j, k) for j, k in pairs], axis=1)], int(free.sum())
+        at, size = number[whole], int(free.sum())
         vol = Ball(0.5 * (mesh.low + mesh.top), up(0.5 * (mesh.top - mesh.low)))
         gram = Ball(G, 16.0 * UNIT * np.abs(G))
         local = mix("pqij,nij->npq", Ball(T, 16.0 * UNIT * T), self.k)
         A = Sparse(at, local + (vol * np.maximum(mesh.c, 0.0))[:, None, None] * gram, size)
         M = Sparse(at, (vol * self.q)[:, None, None] * gram, size)
+        if mesh.exchange is not None:
+            on, weights = mesh.exchange.at, [(1.0 + (j != k)) for j, k in (pairs[p] for p in some)]
+            flat = means(d - 1, 4).m
+            table = np.array([[flat[(*pairs[p], *pairs[q])] for q in some] for p in some]) * np.outer(weights, weights)
+            local = (areas(mesh.points[mesh.facets[on]]) * mesh.exchange.most)[:, None, None] * Ball(
+                table, 16.0 * UNIT * table
+            )
+            more = Sparse(number[sides[on]], local, size)  # indefinite.md, step 13e
+            A.A, A.E = sp.csr_array(A.A + more.A), sp.csr_array(A.E + more.E + 4.0 * UNIT * (abs(A.A) + abs(more.A)))
         least = float(np.linalg.eigvalsh(G)[0]) * (1.0 - 1e-9)
         sums = np.bincount(at.ravel() + 1, np.repeat(mesh.low, len(pairs)), minlength=size + 1)[1:]
         bulk = most(abs(A.A) + theta * abs(M.A))
@@ -183,18 +202,34 @@ class Spectrum(Counts):
         return float(up(below / (1.0 - below) * (1.0 + 1e-12)))
 
     def _mesh_constant(self, said: Any, held: Array) -> float:
-        """√(max q) M_h with M_h² ≤ 1/λ⊥ + C_h², λ⊥ ≥ θ by one factorization; infinite where nothing is stored."""
+        """M with ‖v‖_q ≤ M‖v‖_a for v orthogonal to linear elements; infinite where nothing is stored.
+
+        M_h² ≤ 1/λ⊥ + C_h², λ⊥ ≥ θ by one factorization, and √(max q) M_h where c ≤ 0 and nothing is joined.
+        """
         mesh, d = self.mesh, self.mesh.d
-        if said == [] or np.any(mesh.c > 0.0) or self.joined:  # indefinite.md, step 2f
+        if said == []:
             return math.inf
-        C2 = float(np.max(self.C2 / mesh.kappa)) * (1.0 + 1e-12)
-        if d == 1:
-            return float(up(math.sqrt(self.weight * C2)))
-        theta, tau = (float(x) for x in said)
-        need(theta > 0.0 and tau > 0.0, "spectrum: θ and τ must be positive")
-        low = eigenvalue(mesh, np.nonzero(~held)[0], theta, tau)
-        need(low > 0.0, "spectrum: the mesh constant is not proved")
-        return float(up(math.sqrt(self.weight * (1.0 / low + C2)) * (1.0 + 1e-12)))
+        need(bool(np.any(held)), "spectrum: a mesh constant where nothing is held")
+        square = float(np.max(self.C2 / mesh.kappa)) * (1.0 + 1e-12)
+        if d > 1:
+            theta, tau = (float(x) for x in said)
+            need(theta > 0.0 and tau > 0.0, "spectrum: θ and τ must be positive")
+            low = eigenvalue(mesh, np.nonzero(~held)[0], theta, tau)
+            need(low > 0.0, "spectrum: the mesh constant is not proved")
+            square = 1.0 / low + square
+        gone = float(np.maximum(mesh.c, 0.0).max()) * square + self._through(math.sqrt(square))
+        # indefinite.md, step 13g
+        return float(up(math.sqrt(self.weight) * (math.sqrt(square) + math.sqrt(gone / self.floor)) * (1.0 + 1e-12)))
+
+    def _through(self, M: float) -> float:
+        """Upper bound of ∫αv² over Robin facets where ‖v‖₂ ≤ M‖∇v‖ and that length is 1."""
+        mesh, on = self.mesh, self.mesh.exchange
+        if on is None:
+            return 0.0
+        area = areas(mesh.points[mesh.facets[on.at]]).top
+        share = up(np.bincount(mesh.owner[on.at], up(area * on.most), minlength=mesh.C) / mesh.low)
+        steep = up(share * 2.0 * mesh.h / (mesh.d * np.sqrt(mesh.kappa)))
+        return float(up(share.max() * M * M + steep.max() * M))  # indefinite.md, step 13f
 
     def defect(self, side: Side) -> float:
         """√(max q/ℓ) sup R(v_h)/‖v_h‖_a over linear v_h, from the residuals of hat functions."""
@@ -202,25 +237,27 @@ class Spectrum(Counts):
             return math.inf
         mesh, d = self.mesh, self.mesh.d
         value, off, heavy = np.zeros((3, mesh.n))
+        of = np.arange(mesh.n) if mesh.pairs is None else mesh.pairs.same[: mesh.n]
         for g in mesh.parts():
             side.measure(g)
-            T = mesh.cells[g.part]
+            T = of[mesh.cells[g.part]]
             rest, slope = side.f - g.c[:, None, None] * side.b, mix("njc->nc", side.slopes) / float(d + 1)
             each = mix("njk,ijk->ni", rest, means(d, 3)) - g.kappa[:, None] * mix("nc,nic->ni", slope, g.grad)
             each = each * g.vol[:, None]
             np.add.at(value, T, each.m)
             np.add.at(off, T, each.r + gamma(64) * np.abs(each.m) + (side.e1 * g.vol.top)[:, None])
             np.add.at(heavy, T, np.repeat(g.vol.low[:, None] / (d + 1), d + 1, axis=1))
-        if side.load is not None:
-            facets = mesh.facets[side.load.at]
-            g, _, e1, _ = (a[side.load.at] for a in side.load.on(0, len(mesh.facets)))
-            area = areas(mesh.points[facets])
+        if side.load is not None or mesh.exchange is not None:
+            from pinnpoint_verify.robin import asked
+
+            at, (g, _, e1, _) = asked(side)  # g − αv_h
+            facets, area = of[mesh.facets[at]], areas(mesh.points[mesh.facets[at]])
             each = mix("njk,ijk->ni", g, means(d - 1, 3)) * area[:, None]
             np.add.at(value, facets, each.m)
             np.add.at(off, facets, each.r + gamma(64) * np.abs(each.m) + (e1 * area.top)[:, None])
-        free = np.ones(mesh.n, dtype=bool)
-        free[mesh.facets[mesh.kind == DIRICHLET].ravel()] = False
-        r = up((np.abs(value) + off * (1.0 + 1e-12)) / np.sqrt(heavy * (1.0 - 1e-12)))[free]
+        free = heavy > 0.0
+        free[of[mesh.facets[mesh.kind == DIRICHLET].ravel()]] = False
+        r = up((np.abs(value) + off * (1.0 + 1e-12))[free] / np.sqrt(heavy[free] * (1.0 - 1e-12)))
         return float(up(math.sqrt(self.weight * (d + 2)) / self.floor * length(r)))
 
     def ends(self, less: float, more: float, p: tuple[float, float], z: tuple[float, float]) -> tuple[float, float]:
@@ -272,15 +309,15 @@ class Spectrum(Counts):
         whole, share = math.sqrt(self.weight * total(mesh.top)), math.sqrt(self.weight / self.floor)
         if query is None:
             return float(up(mismatch * (1.0 + self.gain * share * whole * math.sqrt(total(mesh.top / mesh.kappa)))))
-        need(goal["kind"] != "flux", "spectrum: data of fluxes must be met exactly")
+        need(query.sign > 0.0, "spectrum: data of fluxes must be met exactly")
         own, top = sizes(query)
         heavy = total(up(self.q * top * mesh.top))
         return float(up(mismatch * (own + heavy + whole * self.gain * share * eta)))
 
 
 def first_eigenvalue(mesh: Mesh, theta: float) -> float:
-    """A lower bound of λ_1 of −∇·(κ∇·), by the stored shift; Robin facets are free."""
-    need(bool(np.any(mesh.kind == DIRICHLET)) and theta > 0.0, "spectrum: nothing is held, or no shift")
+    """A lower bound of λ_1 of −∇·(κ∇·) by the stored shift, with ∫αv²."""
+    need(theta > 0.0, "spectrum: no shift")
     return Counts(mesh).from_below(mesh.kappa * 0.0 + 1.0, theta, 0, positive=False)  # indefinite.md, step 2b
 
 

@@ -1,4 +1,4 @@
-"""Reactions below zero beside Robin groups and periodic pairs; those above the first eigenvalue are not bundled."""
+"""Reactions below zero beside Robin groups and periodic pairs, also above eigenvalues, and their bundles."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ import shutil
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import pinnpoint as pp
 from pinnpoint.base.errors import InputError
+from pinnpoint.transfer.spectrum.indefinite import Indefinite
 from pinnpoint.transfer.spectrum.separation import separation
+from pinnpoint_verify import claims
+from pinnpoint_verify.checker import DIRICHLET
 from pinnpoint_verify.claims import verify
 from pinnpoint_verify.reader import Refused
+from pinnpoint_verify.spectrum import Spectrum
 from tests.soundness.test_bundle_forged import Forger
 
 X = np.array([[0.3, 0.4], [0.75, 0.3]])
@@ -86,7 +91,24 @@ def rod():
     )
 
 
+def between(n=8):
+    """Above one eigenvalue, with a Robin coefficient that varies."""
+    sides = {"dirichlet": {"left": 0.0, "bottom": 0.0, "top": 0.0}, "robin": {"right": ("1+y", "exp(y)")}}
+    return pp.fem.ReactionDiffusion(pp.io.generate("square", n), "1+x", reaction=-28.0, degree=2, **sides)
+
+
+def resting(c=-30.0):
+    """Held by nothing but Robin ends."""
+    ends = {"left": (1.0, 0.0), "right": (2.0, 1.0)}
+    return pp.fem.ReactionDiffusion(
+        pp.io.generate("interval", 24), "1+x", reaction=c, degree=2, dirichlet={}, robin=ends
+    )
+
+
 CASES = {
+    "robin, above": (between, lambda p: p.points(X) + p.flux("right")),
+    "periodic, above": (lambda: tube(-25.0, n=8), lambda p: p.points(X) + p.mean()),
+    "Robin ends, above": (resting, lambda p: p.points([[0.3]]) + p.mean()),
     "robin": (lambda: exchanged(-2.0, degree=1), lambda p: p.points(X) + p.patch("right") + p.flux("right") + p.mean()),
     "periodic": (tube, lambda p: p.points(X) + p.averages(X[:1], 0.15) + p.mean()),
     "line": (rod, lambda p: p.points([[0.4]]) + p.flux("left")),
@@ -115,8 +137,13 @@ def test_the_checker_proves_the_same(bundles, name):
 @pytest.mark.parametrize(
     ("name", "change", "why"),
     [
-        ("robin", {"count": 1}, "above an eigenvalue, beside Robin groups"),
-        ("periodic", {"count": 1}, "above an eigenvalue, beside Robin groups"),
+        ("robin", {"count": 1}, "no count from above"),
+        ("periodic", {"count": 1}, "no count from above"),
+        ("robin, above", {"count": 2}, "1 eigenvalues are below, 2 are claimed"),
+        ("robin, above", {"count": 0}, "1 eigenvalues may lie below"),
+        ("periodic, above", {"count": 2}, "1 eigenvalues are below, 2 are claimed"),
+        ("periodic, above", {"above": 0.3}, "0 eigenvalues are below"),
+        ("Robin ends, above", {"mesh": [1.0, 1.0]}, "a mesh constant where nothing is held"),
         ("robin", {"below": 5.0}, "eigenvalues may lie below"),
         ("periodic", {"below": 5.0}, "eigenvalues may lie below"),
         ("periodic", {"first": 15.0}, "eigenvalues may lie below"),
@@ -129,6 +156,45 @@ def test_what_is_not_so_is_refused(bundles, tmp_path, name, change, why):
     forger.seal()
     with pytest.raises(Refused, match=why):
         verify(tmp_path / "b")
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """The checker's own gaps in the spectrum, as they are proved."""
+    found: list[Spectrum] = []
+    monkeypatch.setattr(claims, "Spectrum", lambda *given: found.append(Spectrum(*given)) or found[-1])
+    return found
+
+
+def test_the_checker_encloses_the_eigenvalues_between_robin_ends(bundles, seen):
+    """−u″ = μ²u, u′(0) = u(0), u′(1) + 2u(1) = 0: (μ² − 2) sin μ = 3μ cos μ; free ends have (kπ)²."""
+    verify(bundles["Robin ends, above"][0])
+    roots = [brentq(lambda m: (m * m - 2.0) * math.sin(m) - 3.0 * m * math.cos(m), a, a + math.pi) for a in (3.2, 6.3)]
+    below = -seen[0].low / (1.0 - seen[0].low) * 30.0
+    assert roots[0] ** 2 <= below <= 1.001 * roots[0] ** 2
+    assert 0.99 * roots[1] ** 2 <= 30.0 * seen[0].above <= roots[1] ** 2
+
+
+def test_the_checker_encloses_the_eigenvalues_of_the_tube(bundles, seen):
+    """π² and 5π², sin and cos."""
+    verify(bundles["periodic, above"][0])
+    assert math.pi**2 <= -seen[0].low / (1.0 - seen[0].low) * 25.0 <= 1.001 * math.pi**2
+    assert 0.6 * 4.0 * math.pi**2 <= 25.0 * seen[0].above <= 4.0 * math.pi**2
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"), [("robin, above", between), ("periodic, above", lambda: tube(-25.0, n=8))]
+)
+def test_the_factor_of_nearly_galerkin_states_is_that_of_both_programs(bundles, seen, name, problem):
+    verify(bundles[name][0])
+    p = problem()
+    own = Indefinite.of(p.continuum(p.topology))
+    assert own is not None
+    assert 0.995 * own.mesh_factor <= seen[0].M <= own.mesh_factor  # which keeps a reserve
+    seen[0]._through = lambda M: 0.0
+    shifts = own.witness["mesh"]
+    without = seen[0]._mesh_constant(shifts, seen[0].mesh.kind == DIRICHLET)
+    assert without < (0.9 if name.startswith("robin") else 1.01) * seen[0].M
 
 
 def test_lifts_of_tubes():
