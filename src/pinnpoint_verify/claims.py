@@ -63,6 +63,7 @@ from pinnpoint_verify.varying import VariedSide, is_supported, sunk
 COMMON = {"target", "method", "radius_terms", "components", "degree", "weighted"}
 CONTINUOUS = {"goals", "lift", "source", "range", "mismatch", "raised", "dirichlet", "neumann"}
 ELASTIC = {"goals", "solid"}
+COERCIVE = {"coercivity"}
 """Keys of proof.json."""
 LOOSE = ("quadrature", "boundary", "rounding")
 """Terms of a radius that count what was not known of data; here they may be much smaller."""
@@ -311,14 +312,15 @@ def verify(path: Any, inputs: Any = None) -> list[str]:
     printed = [line for name, data in bundle.json.items() for line in declared_lines(name, data, names)]
     need(bundle.versions == certificate.get("versions"), "manifest.json: other versions than in the certificate")
     need(proof["target"] in ("continuous", "discrete"), "proof.json: unknown target")
-    own = ELASTIC if "solid" in proof else CONTINUOUS if proof["target"] == "continuous" else {"coercivity"}
+    own = ELASTIC if "solid" in proof else CONTINUOUS if proof["target"] == "continuous" else COERCIVE
     also = {"spectrum", "medium", "bent", "reaction"} & proof.keys() if own is CONTINUOUS else set()
     also = {"lift"} if own is ELASTIC and case["certificate"]["lift"] else also
     also = also | ({"arcs"} & proof.keys() if own is ELASTIC else set())
-    also = {"reduction"} & proof.keys() if proof["target"] == "discrete" else also
+    also = {"reduction", "bent"} & proof.keys() if proof["target"] == "discrete" else also
     need(proof.keys() == COMMON | own | also, "proof.json: a key is missing, or belongs to another target")
     equation_agrees(bundle, case, proof)
-    straight = proof["target"] == "continuous" and not {"bent", "arcs"} & proof.keys()
+    straight = not {"bent", "arcs"} & proof.keys()
+    straight = straight and (own is not COERCIVE or proof["components"] == 1)  # the matrix of a solid is the mesh's
     need(not (straight and case.get("geometry")), "case.json: curves, and a proof for the straight mesh")
     need(isinstance(proof.get("lift"), dict | None), "proof.json: no account of what was lifted")
     need(own is not ELASTIC or proof["target"] == "continuous", "proof.json: a solid of the discrete target")

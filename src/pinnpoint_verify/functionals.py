@@ -12,6 +12,7 @@ from scipy.spatial import cKDTree
 
 from pinnpoint_verify.averages import curved_mean_agrees, is_scalar, scalar_agrees
 from pinnpoint_verify.bent import Bent
+from pinnpoint_verify.bent_systems import bent_system_agrees
 from pinnpoint_verify.checker import Discrete, areas, means, quadratic
 from pinnpoint_verify.cover import covers_once
 from pinnpoint_verify.domains import domain_agrees, outer, sides_agree
@@ -164,8 +165,11 @@ def functionals_agree(bundle: Bundle, d: Discrete, rows: list[Row], case: Row, p
     need(degree == places.degree, "mesh: not of the degree of the case")
     domain_agrees(places.nodes[: places.n], places.cells, case, bundle.json["certificate.json"])
     pairs_agree(bundle, case, places.nodes[: places.n], sides_agree)
-    known = system_agrees(bundle, d, places, case)
     bent = Bent(bundle, proof, case, places.nodes[: places.n], places.cells) if "bent" in proof else None
+    if bent is None:
+        known = system_agrees(bundle, d, places, case)
+    else:
+        known = bent_system_agrees(bundle, d, places, bent, case)
     covers_once(places.nodes[: places.n], places.cells)
     for i, row in enumerate(rows):
         name, kind, here = row["name"], row["kind"], d.L[[i]]

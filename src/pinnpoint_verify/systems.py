@@ -126,8 +126,6 @@ def system_agrees(bundle: Bundle, d: Discrete, at: Where, case: Row) -> Found:
     """A, b and what is fixed are those of the case; lifts and decks have nothing to compare with."""
     problem, stored = case["problem"], Stored(bundle, at)
     filed, lift = "prediction" in case, bool(case["certificate"].get("lift"))
-    if "bent/edges" in bundle:
-        return Found(blind=("A, b and what is fixed, of a curved domain",))
     if not filed:
         load, slack, blind = (None, None, ["b"]) if lift else _load(d, at, case, stored)
         said = at.count == 1 and "diffusion" in problem
@@ -331,7 +329,7 @@ def _fixed(d: Discrete, at: Where, case: Row) -> None:
     need(np.all(good[d.fixed]), "fixed: values are not those of the case (sampled)")
 
 
-def _loads(at: Where, case: Row, stored: Stored) -> tuple[list[tuple[Array, str, Any]], list[str], Array]:
+def loads_of(at: Where, case: Row, stored: Stored) -> tuple[list[tuple[Array, str, Any]], list[str], Array]:
     """Data on cells and facets; what they leave out of b, and nodes where b is not known for that."""
     problem, lost, blind = case["problem"], np.zeros(len(at.nodes), dtype=bool), list[str]()
     given = problem.get("body", 0.0) if at.count > 1 else problem.get("source")
@@ -365,7 +363,7 @@ def _loads(at: Where, case: Row, stored: Stored) -> tuple[list[tuple[Array, str,
 
 def _load(d: Discrete, at: Where, case: Row, stored: Stored) -> tuple[Array | None, Array | None, list[str]]:
     """The load again, by the stored rules and to rounding; without rules what two others differ by is allowed."""
-    loads, blind, lost = _loads(at, case, stored)
+    loads, blind, lost = loads_of(at, case, stored)
     if np.all(lost):
         return None, None, blind
     found, slack = np.zeros(d.N), np.zeros(d.N)

@@ -71,9 +71,9 @@ AT = {held: [[0.6, 0.2], [0.36, 0.0]], exchanged: [[0.6, 0.2]], varying: [[0.1, 
 AT |= {level: [[0.1, 0.2], [0.9, 0.1]], bent: [[0.6, 0.2], [0.34, 0.0]]}
 
 
-def bundle(folder, problem, queries):
+def bundle(folder, problem, queries, **more):
     """A bundle of a prediction that is zero inside."""
-    certificate = pp.certify(problem, problem.space.U0, queries)
+    certificate = pp.certify(problem, problem.space.U0, queries, **more)
     pp.write_bundle(folder, certificate, problem, problem.space.U0, queries)
     return certificate
 
@@ -86,6 +86,16 @@ def test_curved_domains_are_proved_again(tmp_path, make):
     lines = verify(tmp_path / "b")
     assert sum(": proved " in line for line in lines) == len(certificate.names)
     assert any(line.startswith("declared: ") and "cover the curved domain once" in line for line in lines)
+
+
+@pytest.mark.parametrize("make", AT)
+def test_the_discrete_system_of_a_curved_domain_is_proved_again(tmp_path, make):
+    problem = make()
+    queries = problem.points(AT[make]) + problem.mean()
+    certificate = bundle(tmp_path / "b", problem, queries, target="discrete")
+    lines = verify(tmp_path / "b")
+    assert sum(": proved " in line for line in lines) == len(certificate.names)
+    assert ("declared: A, of a curved domain" in "".join(lines)) == (make is exchanged)
 
 
 @pytest.mark.slow
@@ -170,6 +180,30 @@ def test_other_directions_edges_or_models_are_refused(tmp_path, make, mean_of):
         refused(mean_of(make), tmp_path, lambda forger, name=name: forger.array(name, lambda a: 1.01 * a))
     if make is held:
         refused(mean_of(make), tmp_path, lambda forger: forger.array("medium/a00_error", lambda a: 0.0 * a))
+
+
+@pytest.mark.parametrize("make", [held, bent])
+def test_the_discrete_system_is_that_of_the_case_and_of_its_curves(tmp_path, make):
+    """Another A, b or map than those of the case are refused: each entry is compared, and the curves are followed."""
+    problem = make()
+    bundle(tmp_path / "b", problem, problem.mean(), target="discrete")
+    assert verify(tmp_path / "b")
+
+    def said(word, what):
+        return lambda forger: forger.json("case.json", lambda case: case["problem"].update({word: what}))
+
+    def larger(forger):
+        forger.json("case.json", lambda case: case["geometry"]["hole"].update(radius=0.3001))
+
+    def straight(forger):  # with the geometry, without the map
+        forger.json("proof.json", lambda proof: proof.pop("bent"))
+
+    def turned(forger):
+        forger.array("bent/direction", lambda D: 1.01 * D if make is bent else D + 0.1 * D[:, ::-1])
+
+    changes = [straight, turned, said("source", "1.001 + x"), said("diffusion", 1.001), said("reaction", 2.01)]
+    for change in [*changes, *([larger] if make is held else [])]:
+        refused(tmp_path / "b", tmp_path, change)
 
 
 def test_what_has_no_witnesses_is_said(tmp_path):

@@ -9,7 +9,6 @@ import numpy as np
 from pinnpoint.base.arrays import Index
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.fem.curved.bending import Bending
-from pinnpoint.fem.elastic.elastic_queries import ElasticQueries
 from pinnpoint.fem.lifts.lifted import AbstractLifted
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.mesh.facets import edge_table, facet_keys
@@ -26,15 +25,9 @@ def bending_of(problem: Any) -> Bending | None:
 
 def curved_obstacle(certificate: Certificate, problem: Any, queries: Queries) -> str:
     """Why the checker cannot prove what is asked on a curved domain; empty where it can."""
-    if isinstance(problem, ElasticQueries) and problem.bending is not None:
-        if certificate.target != "continuous":
-            return "problem: the discrete target of curved domains has no witnesses for the checker"
-        return ""
     own = bending_of(problem)
     if own is None:
         return ""
-    if certificate.target != "continuous":
-        return "problem: the discrete target of curved domains has no witnesses for the checker"
     if isinstance(problem, AbstractLifted):
         return "problem: kept predictions on curved domains have no witnesses for the checker; certify without the lift"
     bends = own.bends

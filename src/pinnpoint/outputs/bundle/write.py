@@ -27,7 +27,7 @@ from pinnpoint.formulas.signs import bounds
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.outputs.bundle import discrete
 from pinnpoint.outputs.bundle.continuous import continuous
-from pinnpoint.outputs.bundle.curved import curved_obstacle
+from pinnpoint.outputs.bundle.curved import bent, curved_obstacle
 from pinnpoint.outputs.bundle.document import Document, text, wordless
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.outputs.bundle.moving import as_system
@@ -283,7 +283,7 @@ class Claimed:
 
             return proof | solid(out, witness, problem, queries)
         if isinstance(system, LinearSystem):
-            return proof | discrete.linear(out, problem, queries, self.evidence)
+            return proof | bent(out, problem) | discrete.linear(out, problem, queries, self.evidence)
         return proof | discrete.cubic(out, system, queries, self.U, certificate.evidence.polish)
 
 
