@@ -136,7 +136,6 @@ def continuous(
             loose += [repr(row["name"])] if dense and i not in samples.proved else []
     whole = [i for i, goal in enumerate(goals) if goal["kind"] in WHOLE]
     plain = not whole and not bent
-    need(not whole or spectrum is None or not spectrum.joined, "spectrum: a bound everywhere, beside Robin groups")
     other = any(goal["compared"] for goal in goals) or proof["raised"] is not None  # robin.md, step 7d
     need(mesh.pairs is None or not (whole or other), "mesh/pair: no theorem for such queries or equations")
     lengths, worst, given = Lengths(p), Worst(p, spectrum), np.zeros(mesh.size) if proof["lift"] is not None else d.U

@@ -68,6 +68,12 @@ def plain(given: Any) -> Any:
     return number
 
 
+def lone(given: Any, d: int) -> Any:
+    """On a line the one entry of a matrix, which is that number; anything else as it is given."""
+    of_one = d == 1 and isinstance(given, list) and len(given) == 1
+    return given[0][0] if of_one and isinstance(given[0], list) and len(given[0]) == 1 else given
+
+
 def syntax(text: str) -> ast.expr:
     """The tree of a formula."""
     need(len(text) <= 2000, "formula: too long")

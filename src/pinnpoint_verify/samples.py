@@ -33,7 +33,7 @@ from pinnpoint_verify.checker import (
 )
 from pinnpoint_verify.constants import even_height, integral, settled, stays, value_at
 from pinnpoint_verify.domains import side_of, sides_agree, unfolded
-from pinnpoint_verify.formulas import formula, plain
+from pinnpoint_verify.formulas import formula, lone, plain
 from pinnpoint_verify.glued import flow_agrees
 from pinnpoint_verify.lifts import Lift, alike, lift_agrees, own_value
 from pinnpoint_verify.networks import NetworkLeftover
@@ -109,7 +109,8 @@ class Samples:
         for key, values, usual in (*constant, *cubic):
             given = plain(problem.get(key, usual))
             self.blind += [f"the {key} on each cell, which comes from a file"] if from_file(given) else []
-            known = [plain(v) for v in given.values()] if isinstance(given, dict) and not from_file(given) else [given]
+            known = list(given.values()) if isinstance(given, dict) and not from_file(given) else [given]
+            known = [plain(lone(v, mesh.d)) for v in known]
             fits = not all(isinstance(v, int | float) for v in known) or np.all(np.isin(values, known))
             fits = fits and (self.varied is not None or not any(isinstance(v, str | list) for v in known))
             fits = fits and not any(isinstance(v, bool) for v in known)

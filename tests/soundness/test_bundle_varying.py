@@ -609,6 +609,24 @@ def test_files_of_all_kinds_are_proved_with(tmp_path, name, target):
     assert main(["verify", str(folder), "--inputs", str(tmp_path)]) == 0
 
 
+@pytest.mark.parametrize("more", ["", "reaction = -20.0\n"])
+def test_a_matrix_on_a_line_is_its_number(tmp_path, capsys, more):
+    text = '[mesh]\ngenerate = "interval"\ncells = 6\n[problem]\nkind = "reaction-diffusion"\nsource = "1"\n'
+    text += f"diffusion = [[2.0]]\n{more}[problem.dirichlet]\nboundary = 0.0\n[prediction]\nzero = true\n"
+    (tmp_path / "c.toml").write_text(text + '[[query]]\nname = "m"\nkind = "mean"\n')
+    assert main(["certify", str(tmp_path / "c.toml"), "--quiet", "--out", str(tmp_path / "o")]) == 0
+    folder = tmp_path / "o" / "bundle"
+    assert main(["verify", str(folder)]) == 0
+    forger = Forger(folder)
+    file = folder / "case.json"
+    file.write_text(json.dumps(said := json.loads(file.read_text())).replace("[[2.0]]", "[[3.0]]"))
+    assert said["problem"]["diffusion"] == [[2.0]]
+    forger.seal()
+    capsys.readouterr()
+    assert main(["verify", str(folder)]) == 1
+    assert "diffusion" in capsys.readouterr().out
+
+
 def test_matrices_of_a_file_are_one_for_each_cell(tmp_path, capsys):
     np.savez(tmp_path / "c.npz", values=np.ones((32, 3, 3)))
     with pytest.raises(AssertionError):

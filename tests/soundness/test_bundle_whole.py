@@ -55,6 +55,12 @@ CASES = {
         lambda: square(**BENT, robin={"right": ("1+y", "(2+y)*sin(pi*y)")}),
         (1.0, 1.0, 0.0, 6.0**-0.5),
     ),
+    "between eigenvalues, Robin": (
+        lambda: square(
+            8, source=f"(pi**2-24)*{RAMP}", dirichlet=HELD, reaction=-24.0, robin={"right": ("1+y", "(2+y)*sin(pi*y)")}
+        ),
+        (1.0, 1.0, 0.0, 6.0**-0.5),
+    ),
     "a line": (lambda: line(0.5 * math.pi**2), (1.0, 1.0, 0.0, 0.5**0.5)),
 }
 
@@ -115,6 +121,11 @@ def untouched(model, flux, state=None):
 
 DROPPED = {
     "what a reaction carries": (lambda: line(0.97 * math.pi**2), 0, (Indefinite, "carried", lambda self, *a: 0.0)),
+    "what it carries beside Robin sides": (
+        CASES["between eigenvalues, Robin"][0],
+        0,
+        (Indefinite, "carried", lambda self, *a: 0.0),
+    ),
     "what a reaction makes of data": (CASES["missed data"][0], 1, (Indefinite, "spread", lambda self, planes: 1.0)),
     "what the spectrum makes of an energy": (
         CASES["below zero"][0],

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import optimize
 
 import pinnpoint as pp
+from pinnpoint.formulas.expressions import parse
 from pinnpoint.mesh.domains import generate
 from pinnpoint.transfer import equilibrated
 from pinnpoint.transfer.everywhere import level_sets, mirrors
@@ -40,6 +42,20 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "Robin": (RAMP, {**BENT, "robin": {"right": (2.0, "3*sin(pi*y)")}}),
     "Robin, a formula": (RAMP, {**BENT, "robin": {"right": ("1+y", "(2+y)*sin(pi*y)")}}),
+    "below zero, Robin": (
+        RAMP,
+        {**BENT, "source": f"(pi**2-5)*{RAMP}", "reaction": -5.0, "robin": {"right": (2.0, "3*sin(pi*y)")}},
+    ),
+    "between eigenvalues, Robin": (
+        RAMP,
+        {
+            "source": f"((1+x/2)*pi**2-22-y)*{RAMP}-sin(pi*y)/2",
+            "diffusion": "1+x/2",
+            "reaction": "-22-y",
+            "dirichlet": HELD,
+            "robin": {"right": ("1+y", "(2.5+y)*sin(pi*y)")},
+        },
+    ),
     "Robin and outflow": (
         RAMP,
         {
@@ -87,6 +103,39 @@ def test_what_a_negative_reaction_carries_is_needed():
     found = level_sets.level_sets(whole)[0].bounds.max()
     assert 1.0 <= found < 1.2
     assert level_sets.level_sets(setting)[0].bounds.max() < 0.1
+
+
+def test_beside_robin_sides_it_is_needed_as_well():
+    """u′(1) + u(1) = 0 for u = sin μx, tan μ = −μ, and q next to μ²."""
+    mu = optimize.brentq(lambda s: math.sin(s) + s * math.cos(s), 1.7, 3.0)
+    q, robin = 0.97 * mu**2, {"right": (1.0, 0.0)}
+    f = f"{mu**2 - q}*sin({mu}*x)"
+    p = pp.fem.ReactionDiffusion(generate("interval", 64), f, reaction=-q, dirichlet={"left": 0.0}, robin=robin)
+    setting = nothing(p)
+    known = Indefinite.of(setting.model)
+    assert known is not None
+    whole = replace(setting, carried=known.carried(setting.energy, math.inf))
+    assert 1.0 <= level_sets.level_sets(whole)[0].bounds.max() < 6.0
+    assert level_sets.level_sets(setting)[0].bounds.max() < 0.3
+
+
+def test_a_tube_has_no_bound_below_zero_but_norms_of_errors():
+    """u = sin 2πx sin πy across a pair, and an error of 1 % of it, whose mean square is a quarter."""
+    wave = "sin(2*pi*x)*sin(pi*y)"
+    given = {"dirichlet": {"top": 0.0, "bottom": 0.0}, "periodic": {"left": "right"}}
+    p = pp.fem.ReactionDiffusion(generate("square", 8), f"(5*pi**2-20)*{wave}", reaction=-20.0, degree=2, **given)
+    guess = parse(wave)(p.nodes.points)
+    found = pp.certify(p, guess, p.l2_error() + p.energy_error())
+    assert found.guarantee == "deterministic"
+    zero = pp.certify(p, p.space.U0, p.l2_error() + p.energy_error())
+    assert zero.contains([0.5, math.pi * math.sqrt(5.0) / 2.0]).all()
+    assert found.upper[0] < 0.2
+    with pytest.raises(pp.InputError, match="below zero beside periodic pairs"):
+        pp.certify(p, p.space.U0, p.everywhere())
+    given["dirichlet"] = {"top": "0.1*sin(2*pi*x)", "bottom": 0.0}
+    q = pp.fem.ReactionDiffusion(generate("square", 6), 1.0, reaction=-20.0, degree=2, **given)
+    with pytest.raises(pp.InputError, match="data that the elements meet exactly"):
+        pp.certify(q, q.space.U0, q.l2_error())
 
 
 def test_what_a_divergence_above_the_reaction_carries_is_counted(monkeypatch):

@@ -78,9 +78,13 @@ def test_what_is_not_separated_is_refused_with_the_diameter_that_would_do(proble
         pp.certify(problem, problem.space.U0, problem.points(X))
 
 
-@pytest.mark.parametrize("problem", [exchanged(), tube()], ids=["robin", "periodic"])
-def test_what_is_not_proved(problem):
-    with pytest.raises(InputError, match="beside Robin groups or periodic pairs"):
+@pytest.mark.parametrize(
+    ("problem", "why"),
+    [(exchanged(), "at most one across each axis"), (tube(), "below zero beside periodic pairs")],
+    ids=["robin", "periodic"],
+)
+def test_what_is_not_proved(problem, why):
+    with pytest.raises(InputError, match=why):
         pp.certify(problem, problem.space.U0, problem.everywhere())
 
 

@@ -355,7 +355,7 @@ class Equilibrated(Route):
         from pinnpoint.transfer.everywhere.mirrors import mirrors
 
         planes, medium = mirrors(self.model), self.model.medium
-        if planes is None:
+        if planes is None or self.model.gluing is not None:  # robin.md, step 7d: tubes have no constant of level sets
             return math.inf
         return spread(self.model, medium, planes) if self.indefinite is None else self.indefinite.spread(planes)  # type: ignore[arg-type]
 

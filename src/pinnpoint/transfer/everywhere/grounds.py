@@ -25,14 +25,10 @@ def require_grounds(model: Continuum, name: str, *, solved: bool, pointwise: boo
             f"query '{name}': of a lift beside periodic pairs only values, averages and fluxes are proved: slopes that "
             "jump at the pairs load them, and no bound everywhere or in the mean counts that. Certify without the lift"
         )
-    if (
-        not model.reacts
-        and float(model.reaction.min()) < 0.0
-        and (model.exchange is not None or model.gluing is not None)
-    ):
+    if not model.reacts and float(model.reaction.min()) < 0.0 and model.gluing is not None and pointwise:
         raise InputError(
-            f"query '{name}': bounds everywhere and in the mean are not proved for reactions below zero beside Robin "
-            "groups or periodic pairs; ask for points, averages or fluxes"
+            f"query '{name}': bounds everywhere are not proved for reactions below zero beside periodic pairs; ask for "
+            "points, averages, fluxes or norms of the error"
         )
     if model.gluing is not None and (pointwise or not solved):
         _require_cover(model, name, solved=solved)

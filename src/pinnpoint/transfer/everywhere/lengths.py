@@ -40,12 +40,17 @@ def mean_length(setting: Setting, mismatch: tuple[float, bool], given: Vector | 
     stretch = _stretched(model)
     extent = up(math.sqrt(sum_up(up(stretch * model.topology.volumes * (1.0 + model.anchors.slack), 4))))
     missed = float(up(mismatch[0] * extent)) if mismatch[0] else 0.0
+    if not math.isfinite(missed):
+        raise InputError(
+            f"query '{name}': beside a reaction below zero and these boundary conditions the error in the mean needs "
+            f"Dirichlet data that the elements meet exactly, such as numbers; it differs by up to {mismatch[0]:.3g}"
+        )
     apart = distance(setting, given, energy=False)
     if setting.lengths is not None:
         own = math.sqrt(float(stretch.max())) * setting.lengths[0]  # curved.md, step 1h
         found = _around(setting, *apart, float(up(own + missed)), mismatch, "energy")  # band.md, step 8c
-        first = mean_constant(model)[1] if model.exchange is not None and is_plain(model) else None
-        numbers = {"mean": None if model.exchange is None else {"first": first}}
+        by_first = model.exchange is not None and float(model.reaction.min()) >= 0.0
+        numbers = {"mean": {"first": mean_constant(model)[1] if is_plain(model) else None} if by_first else None}
         return replace(found, numbers=numbers, rechecked=found.proved and is_plain(model))
     if not math.isfinite(error.value):
         raise InputError(f"query '{name}': no error in the mean is bounded: {error.reason}; ask for 'energy-error'")
