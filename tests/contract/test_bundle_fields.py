@@ -92,6 +92,13 @@ CASES = {
     "below zero": text(
         LINEAR.replace("1.0", "-12.0"), [POINT], "", "[problem.dirichlet]\nleft = 0.0\nright = 0.0\n", cells=6
     ),
+    "error below zero": text(
+        LINEAR.replace("1.0", "-12.0"),
+        ['kind = "l2-error"\n'],
+        "",
+        "[problem.dirichlet]\nleft = 0.0\nright = 0.0\n",
+        cells=6,
+    ),
     "continuous norm": text(LINEAR, [POINT], 'method = "norm"\n'),
     "continuous root": text(CUBIC, [POINT, PATCH], 'method = "root"\n', LEFT.format(0.0, 0.5), cells=2),
     "compared": text(CUBIC.replace("20.0", "1e5"), [POINT], 'method = "root"\n', cells=2),

@@ -175,7 +175,7 @@ def test_a_bundle_of_what_the_checker_cannot_prove_is_refused(tmp_path):
     p = problem(source=1.0, dirichlet={"bottom": 0.0, "top": 0.0})
     c = pp.certify(p, "0", p.everywhere(), lift=True)
     assert c.details["routes"] == {"everywhere": "barrier"}
-    with pytest.raises(pp.InputError, match=r"not with Neumann data.*barriers"):
+    with pytest.raises(pp.InputError, match=r"not with periodic pairs.*barriers.*is by 'barrier'"):
         pp.write_bundle(tmp_path / "bundle", c, p, "0", p.everywhere())
 
 

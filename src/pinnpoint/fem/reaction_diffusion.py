@@ -51,7 +51,7 @@ from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.bent.shapes import Shape
 from pinnpoint.mesh.gluing import Gluing, glued
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
-from pinnpoint.mesh.quadrature import rule
+from pinnpoint.mesh.quadrature import inner_order, rule
 from pinnpoint.mesh.refine import Refiner
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.models.given import Prediction, as_prediction
@@ -113,7 +113,8 @@ class ReactionDiffusion(ScalarQueries):
     weight
         Of the residual, as in `LinearSystem`.
     quadrature
-        Order of the rules; by default 4, and 6 for degree 2. The rule of c is exact at least for φ_i φ_j.
+        Order of the rules; by default 4, and 6 for degree 2 and on curved domains in space, whose rules have their
+        points inside cells. The rule of c is exact at least for φ_i φ_j.
     degree
         1, or 2 for quadratic elements: unknowns at the vertices, then at the edge midpoints, see `Nodes`.
     floating
@@ -201,6 +202,8 @@ class ReactionDiffusion(ScalarQueries):
         loops = Periodic.of(mesh, degree, periodic)
         nodes = Nodes(mesh, degree, None if loops is None else loops.same)
         order = whole("quadrature", ORDER[nodes.degree] if quadrature is None else quadrature, low=1)
+        if bending is not None:  # data carried back are those of the cell in which a point lies
+            order = inner_order(mesh.dim, order)
         sides = Robin.of(mesh, robin)
         if dirichlet is None:
             dirichlet = {BOUNDARY: 0.0} if sides is None and loops is None else {}

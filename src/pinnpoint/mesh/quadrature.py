@@ -34,6 +34,13 @@ def rule(dim: int, order: int) -> tuple[Vector, Vector]:
     return bary.copy(), weights.copy()
 
 
+def inner_order(dim: int, order: int) -> int:
+    """The least order from this one on whose rule has all its points inside the simplex, so that they have one cell."""
+    while order < HIGHEST[dim] and not np.all(rule(dim, order)[0] > 0.0):
+        order += 1
+    return order
+
+
 @cache
 def _rule(dim: int, order: int) -> tuple[Vector, Vector]:
     if dim == 0:

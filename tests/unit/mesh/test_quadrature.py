@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pinnpoint.mesh.quadrature import _tables, conical, rule
+from pinnpoint.mesh.quadrature import _tables, conical, inner_order, rule
 
 
 def test_the_tables_are_those_of_scikit_fem():
@@ -23,3 +23,13 @@ def test_beyond_the_tables_rules_are_conical():
     bary, again = rule(3, 7)
     assert np.array_equal(np.roll(points, 1, axis=1), bary)
     assert np.array_equal(weights, again)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_rules_of_bent_cells_have_their_points_inside(dim):
+    """A point on a face has two cells, and data that is carried back jumps there."""
+    for order in range(1, 13):
+        found = inner_order(dim, order)
+        assert found >= order
+        assert np.all(rule(dim, found)[0] > 0.0)
+    assert [inner_order(3, k) for k in (1, 2, 3, 4, 5, 6)] == [1, 2, 6, 6, 6, 6]
