@@ -291,7 +291,7 @@ def counts() -> str:
             told("networks trained here", False, lambda n, r: trained(r)),
             told("no network: what is published, or stated in the code", True, lambda n, r: not trained(r), bare[0]),
             told("no prediction at all: intervals of the solution alone", True, lambda n, r: False, bare[1]),
-            told("polygons or polyhedra in place of round holes", True, lambda n, r: other(r), bare[1]),
+            told("polygons or polyhedra in place of round holes", True, lambda n, r: other(r)),
             told(
                 "networks of two seeds, both with a radius below the largest value of the solution",
                 False,
