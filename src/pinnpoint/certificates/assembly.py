@@ -156,5 +156,5 @@ def total(terms: Mapping[str, Vector], names: Sequence[str], count: int) -> Vect
     """The sum of some terms, rounded up."""
     radius = np.zeros(count)
     for name in names:
-        radius = np.asarray(up(radius + terms[name]))
+        radius = np.asarray(up(radius + terms[name]))  # paper, eq. 5.2; paper, eq. 5.4
     return radius

@@ -248,7 +248,7 @@ class Intervals:
 
     def _radius_at(self, at: Vector) -> Vector:
         # The distance is rounded once and the sum once: two ulps up.
-        # paper, eq. 4.30; paper, eq. 4.31
+        # paper, eq. 4.30; paper, eq. 4.31; paper, eq. 5.3
         return np.asarray((np.abs(at - self.center) + self.radius) * (1.0 + 2.0**-50))
 
     @staticmethod

@@ -43,7 +43,7 @@ from pinnpoint.transfer.helpers import Helpers
 from pinnpoint.transfer.media.coefficients import Coefficients, Field
 from pinnpoint.transfer.media.medium import Medium, sinks, spared
 from pinnpoint.transfer.media.outflow import Outflow
-from pinnpoint.transfer.media.regional import Regional, pieces
+from pinnpoint.transfer.media.regional import Regional
 from pinnpoint.transfer.points.ground import Ground
 from pinnpoint.transfer.points.work import BUDGET
 from pinnpoint.transfer.stretch import Stretch
@@ -350,7 +350,9 @@ class Continuum:
     @cached_property
     def sources(self) -> list[tuple[Index, Any]]:
         """The cells that each formula of the source holds in."""
-        return pieces(self.source, len(self.topology.cells))
+        if isinstance(self.source, Regional):
+            return self.source.pieces
+        return [(np.arange(len(self.topology.cells)), self.source)]
 
     def source_at(self, cell: int) -> Any:
         """The source in a cell and, as far as no facet of `blocking` is crossed, around it."""

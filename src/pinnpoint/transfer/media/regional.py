@@ -29,6 +29,12 @@ class Regional:
 
     __repr__ = brief
 
+    @property
+    def pieces(self) -> list[tuple[Index, Data]]:
+        """The cells that each formula holds in."""
+        cells = [np.flatnonzero(self.regions == i) for i in range(len(self.parts))]
+        return [(inside, f) for inside, f in zip(cells, self.parts, strict=True) if inside.size]
+
     def at(self, cell: int) -> Data:
         """What holds in a cell."""
         return self.parts[int(self.regions[cell])]
@@ -41,11 +47,3 @@ class Regional:
     def __call__(self, X: Vector) -> Vector:
         """Refuse: a point alone does not say which region it is in."""
         raise InputError("source: a table of groups has no value at a point alone; give one formula for what needs it")
-
-
-def pieces(source: Data | Regional, count: int) -> list[tuple[Index, Data]]:
-    """The cells, of so many, that each formula holds in."""
-    if not isinstance(source, Regional):
-        return [(np.arange(count), source)]
-    found = [(np.flatnonzero(source.regions == i), f) for i, f in enumerate(source.parts)]
-    return [(cells, f) for cells, f in found if cells.size]
