@@ -71,13 +71,13 @@ def label(ax: Any, x: str, y: str, title: str = "") -> None:
     ax.set_title(title, loc="left")
 
 
-def ticks(ax: Any, values: Any, texts: Any = None) -> None:
+def ticks(ax: Any, values: Any) -> None:
     """These ticks on the x axis and no others."""
     values = list(values)
     from matplotlib.ticker import NullLocator
 
     ax.xaxis.set_minor_locator(NullLocator())
-    ax.set_xticks(values, [f"{v:g}" for v in values] if texts is None else list(texts))
+    ax.set_xticks(values, [f"{v:g}" for v in values])
 
 
 def whole(ax: Any) -> None:

@@ -22,7 +22,6 @@ from pinnpoint_verify.rows import cells_agree
 
 Row = dict[str, Any]
 AXES = ("x", "y", "z")
-FREE = ("cells", "block", "gradient")
 """Kinds of bounded forms that are looked at here; and balls without a kernel."""
 CLOSE = 1e-9
 """Of the largest entry of ℓ."""

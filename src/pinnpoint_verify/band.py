@@ -27,7 +27,6 @@ from pinnpoint_verify.checker import (
     length,
     means,
     mix,
-    quadratic,
     total,
     up,
 )
@@ -221,9 +220,3 @@ def _level(d: int, p: float, volume: Array) -> Array:
     C, q = {1: 2.0, 2: 2.0 * math.sqrt(PI), 3: (36.0 * PI) ** (1.0 / 3.0)}[d], 1.0 if math.isinf(p) else p / (p - 1.0)
     left = 1.0 - q * (1.0 - 1.0 / d)
     return up((volume**left / left) ** (1.0 / q) / C * (1.0 + 1e-12))
-
-
-def state_norms(p: Side, nodal: Array) -> Array:
-    """Upper bounds of |u_h| on each cell, for what a lift leaves over."""
-    mesh = p.mesh
-    return up(quadratic(nodal[mesh.nodes_of(mesh.cells)], mesh.d, mesh.degree)[0].top.max(axis=(1, 2)))

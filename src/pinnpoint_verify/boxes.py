@@ -27,7 +27,6 @@ MOST, ROUNDS, TABLE = 40_000, 60, 1 << 21
 """Boxes, rounds of cutting, and numbers of a table at once."""
 WORK = 1_200_000
 """Coefficients of models that are made for a point, after which the bound reached counts."""
-PROBLEM = {"kind", "sides", "ends", "diffusion", "convection", "reaction", "end", "source", "initial", "faces"}
 Made = Callable[[list[Model]], Model]
 
 

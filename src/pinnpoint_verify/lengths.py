@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from pinnpoint_verify.checker import Ball, Cells, Side, means, mix, quadratic, rounded, total, up
 from pinnpoint_verify.reader import Array, larger, need
 
-Row = dict[str, Any]
 NORMS = ("l2-error", "energy-error")
 EXTREMES = ("maximum", "minimum")
 WHOLE = ("everywhere", *EXTREMES, *NORMS)

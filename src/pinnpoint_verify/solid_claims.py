@@ -158,7 +158,7 @@ def material(bundle: Bundle, body: Body, plane: str) -> float:
     return theta
 
 
-def traction(body: Body, c: int, at: Array, value: Array, e1: Array, *, rest: Any = None) -> Traction:
+def traction(body: Body, c: int, at: Array, value: Array, e1: Array) -> Traction:
     """A component that is constant on each facet."""
     beta = np.broadcast_to(np.asarray(value)[:, None, None], (len(at), body.d, body.d))
     return Traction(c, at, beta, np.zeros(len(at)), np.broadcast_to(e1, len(at)), np.zeros(len(at)), True)

@@ -114,7 +114,10 @@ def test_the_band_is_proved_again_with_the_stored_radii(name, lifted):
     (found,) = (left_over if lifted else local)(setting)
     norms = source_norms(model, setting.side.source) if lifted else setting.norms
     p, _ = proved(bundle, CASES[name][2])
-    top = band.state_norms(p, p.nodal) if lifted else np.zeros(p.mesh.C)
+    top = np.zeros(p.mesh.C)
+    if lifted:  # |u_h| on each cell
+        nodal = p.nodal[p.mesh.nodes_of(p.mesh.cells)]
+        top = checker.up(checker.quadratic(nodal, p.mesh.d, p.mesh.degree)[0].top.max(axis=(1, 2)))
     given = band.Norms(norms.volume, norms.peak, norms.means, norms.density, top)
     radii, which = np.array(found.numbers["radii"]), np.array(found.numbers["radius"])
     again = band.band(p.mesh, given, found.numbers["error"], radii, which)

@@ -89,7 +89,7 @@ def time_rule(
     """
     rule = gauss(IN_TIME)
     a, b = math.sqrt(low), math.sqrt(high)
-    start = a if low > 0.0 else _start(b, kernels, face)
+    start = a if low > 0.0 else _start(b, face)
     nodes, weights, errors = [], [], np.zeros(q + 1)
     for left, right in panels(start, b):
         pending = [(left, right)]
@@ -122,7 +122,7 @@ def panels(start: float, end: float) -> list[tuple[float, float]]:
     return list(pairwise(cuts))
 
 
-def _start(end: float, kernels: Sequence[Kernel], face: Face | None) -> float:
+def _start(end: float, face: Face | None) -> float:
     """Where panels begin; a face at a distance is not felt for a while."""
     if face is None:
         return end * 2.0**-HALVINGS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from pinnpoint.boxes.box import Box
 from pinnpoint.boxes.equation import NAMES
 from pinnpoint.cases.goals import query_table, read_limit, read_units, require_different
 from pinnpoint.cases.predictions import read_prediction
-from pinnpoint.cases.read import read_table
 from pinnpoint.cases.tables import Table
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.verb import TARGETS, certify
@@ -56,11 +54,6 @@ class BoxCase:
         """Intervals, with the verdicts that were asked for."""
         found = certify(self.box, self.prediction, self.queries, budget=self.budget)
         return found.judged(self.accept, self.limit)
-
-
-def read_box(path: PathLike, overrides: Sequence[str] = ()) -> BoxCase:
-    """Read a case file with [box] strictly."""
-    return box_of(read_table(path, overrides), path)
 
 
 def box_of(root: Table, path: PathLike) -> BoxCase:

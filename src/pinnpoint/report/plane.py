@@ -9,7 +9,7 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
-from pinnpoint.report.colours import MAPS, colour
+from pinnpoint.report.colours import SIZES, colour
 from pinnpoint.report.markup import text
 from pinnpoint.report.numbers import near
 from pinnpoint.report.still import HEIGHT, MARGIN, WIDTH, encode, visible
@@ -41,23 +41,21 @@ class Plane:
         columns = slice(int(x.min()), int(x.max()) + 1) if len(x) else slice(0, WIDTH)
         return cls(triangles, pixels, triangle, weights, columns)
 
-    def figure(self, values: Vector, title: str, kind: str = "sizes") -> str:
+    def figure(self, values: Vector, title: str) -> str:
         """A figure with its scale; `values` has one number for each cell or each node."""
         cells = len(values) == len(self.triangles)
         lo, hi = float(values.min()), float(values.max())
-        if kind == "signs":
-            lo, hi = -max(abs(lo), abs(hi)), max(abs(lo), abs(hi))
         t = (values - lo) / (hi - lo) if hi > lo else np.zeros(len(values))
         at = t[self.triangle] if cells else np.einsum("pk,pk->p", t[self.triangles[self.triangle]], self.weights)
         image = np.zeros(WIDTH * HEIGHT, dtype=np.uint8)
         image[self.pixels] = 1 + np.rint(at.clip(0.0, 1.0) * (STEPS - 1)).astype(np.intp)
-        palette = np.rint(colour(np.linspace(0.0, 1.0, STEPS), kind)).astype(np.uint8)
+        palette = np.rint(colour(np.linspace(0.0, 1.0, STEPS), "sizes")).astype(np.uint8)
         used = image.reshape(HEIGHT, WIDTH)[MARGIN:-MARGIN, self.columns]
         png = base64.b64encode(encode(np.ascontiguousarray(used), palette)).decode("ascii")
         high, wide = used.shape
         stops = "".join(
-            f'<stop offset="{i / (len(MAPS[kind]) - 1):.3f}" stop-color="rgb({r},{g},{b})"/>'
-            for i, (r, g, b) in enumerate(MAPS[kind])
+            f'<stop offset="{i / (len(SIZES) - 1):.3f}" stop-color="rgb({r},{g},{b})"/>'
+            for i, (r, g, b) in enumerate(SIZES)
         )
         key = "ramp-" + "".join(c if c.isalnum() else "-" for c in title)
         return (

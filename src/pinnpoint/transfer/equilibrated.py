@@ -19,7 +19,7 @@ from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.extremes import Extremes
 from pinnpoint.certificates.transfer import PRODUCTS, Route, TransferBound, TransferContext, with_reserve
 from pinnpoint.rounding.arithmetic import UNIT, require_round_to_nearest, up
-from pinnpoint.systems.goals import Everywhere, Maximum, Minimum, extreme_queries
+from pinnpoint.systems.goals import extreme_queries
 from pinnpoint.systems.queries import Ball, Goal, Point, Queries
 from pinnpoint.taylor.bernstein import Density, pairs
 from pinnpoint.transfer.boundary.data_lift import DataLift
@@ -181,7 +181,7 @@ class Equilibrated(Route):
         object.__setattr__(self, "indefinite", Indefinite.of(model))
         for said in foreseen(model):
             log.info(said)
-        found = self._functionals()
+        found = functionals(model, asked, self.facets_of, self.cells_of)
         rows, constants = [], np.array([J.constant for J in found])
         for i, J in enumerate(found):
             if J.lift is not None or not (J.known or J.acts):  # the query's own form is the bounded one
@@ -192,20 +192,6 @@ class Equilibrated(Route):
         made = Queries(sp.vstack(rows), asked.names, constants, points=asked.points, goals=asked.goals)
         object.__setattr__(self, "goals", found)
         object.__setattr__(self, "bounded", made)
-
-    def _functionals(self) -> tuple[Functional, ...]:
-        """Of all queries; extremes have none, and their intervals come from bounds on cells."""
-        asked, extreme = self.queries, extreme_queries(self.queries.goals)
-        if not extreme:
-            return functionals(self.model, asked, self.facets_of, self.cells_of)
-        from pinnpoint.transfer.everywhere.grounds import require_grounds
-
-        values = [i for i in extreme if isinstance(asked.goals[i], Everywhere | Maximum | Minimum)]
-        name = asked.names[(values or extreme)[0]]
-        require_grounds(self.model, name, solved=True, pointwise=bool(values))
-        linear = [i for i in range(len(asked)) if i not in extreme]
-        found = iter(functionals(self.model, asked.only(linear), self.facets_of, self.cells_of) if linear else ())
-        return tuple(Functional(known=True) if i in extreme else next(found) for i in range(len(asked)))
 
     @property
     def functionals(self) -> Queries:

@@ -27,7 +27,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.mesh.bent.maps import Bends
 from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
-from pinnpoint.systems.goals import Block, Cells, Slope
+from pinnpoint.systems.goals import Block, Cells, Everywhere, Maximum, Minimum, Slope, extreme_queries
 from pinnpoint.systems.queries import Ball, Flux, Goal, Patch, Point, Queries
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.taylor.inputs import enclosed
@@ -141,12 +141,23 @@ Groups = Callable[[Any], Index]
 def functionals(
     model: Continuum, asked: Queries, facets_of: Groups, cells_of: Groups | None = None, *, harmonic: bool = False
 ) -> tuple[Functional, ...]:
-    """The functionals of all queries; each is told to the log before its work begins."""
-    found = []
-    for i, (goal, name) in enumerate(zip(asked.goals, asked.names, strict=True)):
-        log.info("query %d of %d, '%s'", i + 1, len(asked), name, extra={"done": i, "total": len(asked)})
-        found.append(_begun(model, goal, name, facets_of, cells_of, harmonic=harmonic))
-    return tuple(_finished(model, found))
+    """The functionals of all queries; each is told to the log before its work begins.
+
+    Extremes have none, and their intervals come from bounds on cells.
+    """
+    extreme, begun = extreme_queries(asked.goals), []
+    if extreme:
+        from pinnpoint.transfer.everywhere.grounds import require_grounds
+
+        values = [i for i in extreme if isinstance(asked.goals[i], Everywhere | Maximum | Minimum)]
+        require_grounds(model, asked.names[(values or extreme)[0]], solved=True, pointwise=bool(values))
+    linear = [i for i in range(len(asked)) if i not in extreme]
+    for k, i in enumerate(linear):
+        name = asked.names[i]
+        log.info("query %d of %d, '%s'", k + 1, len(linear), name, extra={"done": k, "total": len(linear)})
+        begun.append(_begun(model, asked.goals[i], name, facets_of, cells_of, harmonic=harmonic))
+    finished = iter(_finished(model, begun) if begun else ())
+    return tuple(Functional(known=True) if i in extreme else next(finished) for i in range(len(asked)))
 
 
 def functional(

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.cases.boxes import read_box
+from pinnpoint.cases.boxes import box_of
+from pinnpoint.cases.read import read_table
 from pinnpoint.cli.main import main
 
 CASE = """title = "Line"
@@ -37,6 +38,10 @@ TRUTH = np.exp(-(np.pi**2) / 4 * np.array([0.2, 0.1])) * np.sin(np.pi / 2 * np.a
 def case(tmp_path, text=CASE):
     (tmp_path / "line.toml").write_text(text, encoding="utf-8")
     return tmp_path / "line.toml"
+
+
+def read_box(path):
+    return box_of(read_table(path), path)
 
 
 def test_a_case_says_what_python_says(tmp_path):

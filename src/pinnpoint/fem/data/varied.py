@@ -72,7 +72,7 @@ def diffusion_parts(given: Any, mesh: Mesh) -> Parts:
     if isinstance(given, Mapping):
         each = {group: _diffusion(f"diffusion of group '{group}'", a, d) for group, a in given.items()}
         return _grouped("diffusion", each, mesh)
-    if _by_cell(given, d):
+    if _by_cell(given):
         return _by_cells("diffusion", given, mesh)
     return Parts("diffusion", np.zeros(len(mesh.cells), dtype=np.intp), (_diffusion("diffusion", given, d),))
 
@@ -137,7 +137,7 @@ def regions_of(A: Parts, b: Parts | None, c: Parts) -> Coefficients:
     )
 
 
-def _by_cell(given: Any, d: int) -> bool:
+def _by_cell(given: Any) -> bool:
     """Whether numbers are one for each cell rather than a matrix."""
     if callable(given) or np.ndim(given) != 1:
         return False

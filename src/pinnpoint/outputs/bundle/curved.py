@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.base.arrays import Index
-from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.fem.curved.bending import Bending
 from pinnpoint.fem.lifts.lifted import AbstractLifted
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
@@ -23,7 +22,7 @@ def bending_of(problem: Any) -> Bending | None:
     return base.bending if isinstance(base, ReactionDiffusion) else None
 
 
-def curved_obstacle(certificate: Certificate, problem: Any, queries: Queries) -> str:
+def curved_obstacle(problem: Any, queries: Queries) -> str:
     """Why the checker cannot prove what is asked on a curved domain; empty where it can."""
     own = bending_of(problem)
     if own is None:

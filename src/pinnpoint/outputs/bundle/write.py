@@ -131,7 +131,7 @@ def unchecked(certificate: Certificate, problem: Any, prediction: Any, queries: 
 def _against(certificate: Certificate, problem: Any, prediction: Any, queries: Queries) -> str:
     """Why what is certified cannot be re-checked."""
     against = _moving(problem) or _kept(problem, queries) or _varied(problem)
-    against = against or curved_obstacle(certificate, problem, queries) or obstacle(certificate, _system(problem))
+    against = against or curved_obstacle(problem, queries) or obstacle(certificate, _system(problem))
     against = against or wordless(certificate, problem)
     if against or certificate.evidence.extremes is None:
         return against

@@ -185,12 +185,12 @@ class TimeGrid:
         found.eliminate_zeros()
         return found
 
-    def require_inside(self, time: float | None, name: str = "time") -> float:
+    def require_inside(self, time: float | None) -> float:
         """A time of the problem, its end where None is given; the initial time is refused: its values are data."""
-        t = self.end if time is None else number(name, time)
+        t = self.end if time is None else number("time", time)
         if not SOONEST * self.end <= t <= self.end:
             at_start = "; at the initial time the value is the datum itself" if 0.0 <= t < self.end else ""
-            raise InputError(f"{name}: must be after 0 and at most {self.end!r}, the end; got {t!r}{at_start}")
+            raise InputError(f"time: must be after 0 and at most {self.end!r}, the end; got {t!r}{at_start}")
         return t
 
     def until(self, time: float) -> TimeGrid:

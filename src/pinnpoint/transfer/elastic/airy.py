@@ -67,8 +67,8 @@ class Bump:
         return cls((k * (tau * (1.0 - tau)), k * (1.0 - 2.0 * tau), -2.0 * k + zero, zero))
 
 
-def product(one: Sequence[Vector], two: Sequence[Vector], sign: float = 1.0) -> list[Vector]:
-    """Derivatives of a product up to the order that both have; sign −1 adds magnitudes of what is subtracted."""
+def product(one: Sequence[Vector], two: Sequence[Vector]) -> list[Vector]:
+    """Derivatives of a product up to the order that both have."""
     rows = [[1], [1, 1], [1, 2, 1], [1, 3, 3, 1]]
     depth = min(len(one), len(two))
     return [sum((c * one[k - j] * two[j] for j, c in enumerate(rows[k])), 0.0 * one[0]) for k in range(depth)]

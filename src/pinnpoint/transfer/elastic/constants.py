@@ -35,16 +35,11 @@ SQUARINGS = 6
 """‖A^64‖_F^(1/64) exceeds the spectral norm of a 3 × 3 matrix A by less than 0.9 %."""
 
 
-def rigid_constant(points: Vector, cells: Index) -> Vector:
-    """Upper bounds (n,) of c_K = ĉ‖B‖²‖B⁻¹‖ for cells given by their vertices, (n, d + 1).
-
-    Guarantee: min over rigid r of ‖v − r‖_K ≤ c_K‖ε(v)‖_K; rounding is counted; infinite for cells that are too flat.
-    """
-    return np.asarray(up(RIGID[points.shape[1]] * stretch(points, cells), 4))  # elasticity.md, step 5c
-
-
 def stretch(points: Vector, cells: Index) -> Vector:
-    """Upper bounds (n,) of ‖B‖²‖B⁻¹‖ in the best order of the vertices: what a cell makes of K̂'s constants."""
+    """Upper bounds (n,) of ‖B‖²‖B⁻¹‖ in the best order of the vertices: what a cell makes of K̂'s constants.
+
+    Infinite for cells that are too flat.
+    """
     best = np.full(len(cells), np.inf)
     for shape, _ in _stretches(points, cells):
         best = np.minimum(best, shape)

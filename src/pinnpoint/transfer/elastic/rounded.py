@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Index, Vector, attributes
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.claims import Claim
-from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.transfer import TransferBound, TransferContext, with_reserve
-from pinnpoint.rounding.arithmetic import UNIT, gamma, require_round_to_nearest, sum_up, up
+from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
 from pinnpoint.transfer.elastic import airy, slivers
 from pinnpoint.transfer.elastic.arcs import Arcs, Pulled, shapes
 from pinnpoint.transfer.elastic.chords import Chords
@@ -29,7 +28,7 @@ from pinnpoint.transfer.elastic.gaps import Gap
 from pinnpoint.transfer.elastic.held_arcs import Miss, work
 from pinnpoint.transfer.elastic.loads import Load
 from pinnpoint.transfer.elastic.product import Bounds, Pair, Side
-from pinnpoint.transfer.elastic.route import Elastic, Witness
+from pinnpoint.transfer.elastic.route import Elastic
 from pinnpoint.transfer.elastic.slivers import OnArcs
 from pinnpoint.transfer.elastic.strains import Strains
 from pinnpoint.transfer.energy.geometry import Shapes
@@ -84,14 +83,9 @@ class Rounded(Elastic):
 
     def bound(self, context: TransferContext) -> TransferBound:
         """Centres and terms for all queries."""
-        require_round_to_nearest()
-        if context.solve is None or context.adjoint is None or context.increment is None:
-            raise CertificationError("transfer: this method gives no solver, which the transfer of solids needs")
-        if context.names != self.queries.names:
-            raise InputError("transfer: belongs to other queries; make it from these, problem.transfer(queries)")
-        solid, increment = self.solid, self._increment(context)
-        state = np.asarray(context.solve(solid.vector(solid.load))).reshape(-1, 2)
-        gap = Gap.of(solid.topology, solid.cell_nodes, solid.degree, solid.lam, solid.mu, solid.dirichlet, state)
+        solid, (state, gap) = self.solid, self._state(context)
+        assert context.adjoint is not None
+        increment = self._increment(context)
         if np.any(gap.energy[self.arcs.cells] > 0.0):
             raise InputError(
                 "fixed: beside curved sides of a solid displacements are held at numbers that the elements meet; leave "
@@ -114,25 +108,8 @@ class Rounded(Elastic):
                 z.reshape(-1, 2), J.load, self._nothing, zero, increment, J.sign, acts=J.lift is None
             )
         bounds, found, shares = self._rounded(primal, here, duals, there, gap)
-        names = ("transfer", "quadrature", "rounding")
-        parts = [attributes(f, *names) for f in found]
-        terms = {name: np.array([part[name] for part in parts]) for name in names}
-        if gap.is_open:
-            terms["boundary"] = np.array([f.remainder for f in found])
-        radius = np.sum(list(terms.values()), axis=0)
-        details = {
-            "energy_bound": self.products.energy(bounds),
-            "dual_energy_bound": np.array([f.dual for f in found]),
-            "ball_radius": np.array([J.ball for J in self.goals]),
-            "work": np.array([J.work for J in self.goals]),
-        }
-        evidence = Evidence(
-            indicators=self._indicators(bounds, shares, radius),
-            remarks=self._remarks(radius, gap),
-            witness=Witness(self, primal, duals, gap),
-        )
+        terms, details, proved, evidence = self._told(primal, duals, gap, bounds, found, shares)
         center = np.array([f.center for f in found])
-        proved = solid.load.proved and all(J.proved for J in self.goals)
         return TransferBound(with_reserve(terms), self._claims(), details, None, center, proved, evidence)
 
     def _remarks(self, radius: Vector, gap: Gap) -> tuple[str, ...]:

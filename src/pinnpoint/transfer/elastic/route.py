@@ -112,6 +112,23 @@ class Elastic(Route):
 
     def bound(self, context: TransferContext) -> TransferBound:
         """Centres and terms for all queries."""
+        solid, (state, gap) = self.solid, self._state(context)
+        primal = self.equilibrium.side(state, solid.load, self._increment(context))
+        primal = replace(primal, rest=np.asarray(up(primal.rest + gap.energy)))  # elasticity.md, step 7a
+        duals = self._duals(context, primal)
+        bounds, found, shares = self._enclosures(primal, duals, gap)
+        terms, details, proved, evidence = self._told(primal, duals, gap, bounds, found, shares)
+        claims, here = self._claims(), np.array([f.center for f in found])
+        if context.discrete is None:
+            # elasticity.md, step 9e
+            return TransferBound(with_reserve(terms), claims, details, None, here, proved, evidence)
+        center, terms["algebra"] = context.discrete(state.ravel())
+        shift = here - center
+        terms["rounding"] = up(terms["rounding"] + 2.0 * UNIT * (np.abs(here) + np.abs(shift)))
+        return TransferBound(with_reserve(terms), claims, details, shift, None, proved, evidence)
+
+    def _state(self, context: TransferContext) -> tuple[Vector, Gap]:
+        """An approximate Galerkin solution, and how it misses what is held."""
         require_round_to_nearest()
         if context.solve is None or context.adjoint is None or context.increment is None:
             raise CertificationError("transfer: this method gives no solver, which the transfer of solids needs")
@@ -120,16 +137,24 @@ class Elastic(Route):
         solid = self.solid
         state = np.asarray(context.solve(solid.vector(solid.load))).reshape(-1, solid.d)
         gap = Gap.of(solid.topology, solid.cell_nodes, solid.degree, solid.lam, solid.mu, solid.dirichlet, state)
-        primal = self.equilibrium.side(state, solid.load, self._increment(context))
-        primal = replace(primal, rest=np.asarray(up(primal.rest + gap.energy)))  # elasticity.md, step 7a
-        duals = self._duals(context, primal)
-        bounds, found, shares = self._enclosures(primal, duals, gap)
+        return state, gap
+
+    def _told(
+        self,
+        primal: Side,
+        duals: Mapping[int, Side],
+        gap: Gap,
+        bounds: Bounds,
+        found: Sequence[Enclosed],
+        shares: Mapping[int, Vector],
+    ) -> tuple[dict[str, Vector], dict[str, Any], bool, Evidence]:
+        """Terms, details, whether all data are proved, and evidence."""
         parts = [attributes(f, "transfer", "quadrature", "rounding") for f in found]
         terms = {name: np.array([part[name] for part in parts]) for name in ("transfer", "quadrature", "rounding")}
         if gap.is_open:
             terms["boundary"] = np.array([f.remainder for f in found])
         radius = np.sum(list(terms.values()), axis=0)
-        proved = solid.load.proved and all(J.proved for J in self.goals)
+        proved = self.solid.load.proved and all(J.proved for J in self.goals)
         details = {
             "energy_bound": self.products.energy(bounds),
             "dual_energy_bound": np.array([f.dual for f in found]),
@@ -141,14 +166,7 @@ class Elastic(Route):
             remarks=self._remarks(radius, gap),
             witness=Witness(self, primal, duals, gap),
         )
-        claims, here = self._claims(), np.array([f.center for f in found])
-        if context.discrete is None:
-            # elasticity.md, step 9e
-            return TransferBound(with_reserve(terms), claims, details, None, here, proved, evidence)
-        center, terms["algebra"] = context.discrete(state.ravel())
-        shift = here - center
-        terms["rounding"] = up(terms["rounding"] + 2.0 * UNIT * (np.abs(here) + np.abs(shift)))
-        return TransferBound(with_reserve(terms), claims, details, shift, None, proved, evidence)
+        return terms, details, proved, evidence
 
     def _increment(self, context: TransferContext) -> Callable[[Vector], Vector]:
         free = slice(None) if context.free is None else context.free

@@ -124,21 +124,15 @@ class Tree:
         spread = _spread(T.points[T.facets[parent]])
         return cls(T, parent, levels, above, own, step, spread, tuple(supports), np.array(loose, dtype=np.intp))
 
-    def require_held(self, name: str = "fixed") -> None:
-        """Refuse a body of which a part can move.
-
-        Parameters
-        ----------
-        name
-            What the message calls the conditions.
-        """
+    def require_held(self) -> None:
+        """Refuse a body of which a part can move."""
         if not len(self.loose):
             return
         at = self.topology.points[self.topology.cells[self.loose[0]]].mean(axis=0)
         place = ", ".join(f"{x:.6g}" for x in at)
         more = "" if len(self.loose) == 1 else f" (and {len(self.loose) - 1} more)"
         raise InputError(
-            f"{name}: the part of the body at ({place}) can move{more}: parts hang together through facets, and what "
+            f"fixed: the part of the body at ({place}) can move{more}: parts hang together through facets, and what "
             "is held there leaves a translation or a rotation free; hold all components on a facet of the part, or "
             "single components on facets that together stop every rigid motion"
         )

@@ -42,7 +42,7 @@ from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.extremes import Extremes
 from pinnpoint.certificates.transfer import PRODUCTS, Route, TransferBound, TransferContext, with_reserve
 from pinnpoint.rounding.arithmetic import UNIT, at_most, down, gamma, require_round_to_nearest, sum_up, up
-from pinnpoint.systems.goals import EnergyError, Everywhere, Maximum, Minimum, extreme_queries
+from pinnpoint.systems.goals import EnergyError, extreme_queries
 from pinnpoint.systems.queries import Queries
 from pinnpoint.taylor.bernstein import Density, pairs
 from pinnpoint.transfer.continuum import Continuum, bernstein
@@ -150,7 +150,8 @@ class Monotone(Route):
     def __post_init__(self) -> None:
         require_round_to_nearest()
         model, asked = self.model, self.queries
-        found = self._functionals()
+        # continuous.md, step 10c
+        found = functionals(model, asked, self.facets_of, self.cells_of, harmonic=True)
         for J, name in zip(found, asked.names, strict=True):
             if J.lift is not None:
                 raise InputError(
@@ -161,22 +162,6 @@ class Monotone(Route):
         object.__setattr__(self, "norms", Norms.of(model).falling(float(up(fall)) if fall > 0.0 else 0.0, model))
         object.__setattr__(self, "goals", found)
         object.__setattr__(self, "potentials", tuple(self._potential(i, J) for i, J in enumerate(found)))
-
-    def _functionals(self) -> tuple[Functional, ...]:
-        """Of all queries; extremes have none, and their intervals come from bounds on cells."""
-        asked, extreme = self.queries, extreme_queries(self.queries.goals)
-        values = [i for i in extreme if isinstance(asked.goals[i], Everywhere | Maximum | Minimum)]
-        if extreme:
-            from pinnpoint.transfer.everywhere.grounds import require_grounds
-
-            name = asked.names[(values or extreme)[0]]
-            require_grounds(self.model, name, solved=True, pointwise=bool(values))
-        some = asked.only([i for i in range(len(asked)) if i not in extreme]) if len(extreme) < len(asked) else None
-        # continuous.md, step 10c
-        found = iter(
-            () if some is None else functionals(self.model, some, self.facets_of, self.cells_of, harmonic=True)
-        )
-        return tuple(Functional(known=True) if i in extreme else next(found) for i in range(len(asked)))
 
     @property
     def functionals(self) -> Queries:
