@@ -14,7 +14,7 @@ import scipy.sparse as sp
 import pinnpoint as pp
 from pinnpoint.cli.main import main
 from pinnpoint.mesh.mesh import Mesh
-from pinnpoint_verify import claims, own, points
+from pinnpoint_verify import checker, claims, functionals, own, points
 from pinnpoint_verify.fields import DECLARED, LIST, TABLES, WITNESS, tree
 from pinnpoint_verify.reader import Refused, need
 from tests.support.decks import Beam
@@ -321,8 +321,8 @@ class Once:
                 found, failed = self.prove(bundle, proof, case, rows, *more), None
             except (Refused, *claims.TROUBLE) as error:
                 found, failed = None, error
-            self.kept[key] = copy.deepcopy((proof, case, rows, found)), failed, bundle.used - before
-        (*words, found), failed, used = copy.deepcopy(self.kept[key][0]), *self.kept[key][1:]
+            self.kept[key] = pickle.dumps((proof, case, rows, found)), failed, bundle.used - before
+        (*words, found), failed, used = pickle.loads(self.kept[key][0]), *self.kept[key][1:]
         bundle.used |= used
         if failed is not None:
             raise failed
@@ -349,21 +349,20 @@ class Pure:
 
 
 class Compared:
-    """Every ℓ and A and b against the case, not compared again for the very same words."""
+    """What is compared or proved of a bundle, not done again for the very same words, which alone go into it."""
 
-    def __init__(self, compare):
-        self.compare, self.kept = compare, {}
+    def __init__(self, compare, words):
+        self.compare, self.words, self.kept = compare, words, {}
 
-    def __call__(self, bundle, d, rows, case, proof):
-        beside = {key: value for key, value in bundle.json["certificate.json"].items() if key != "queries"}
-        key = bundle.honest, json.dumps([rows, case, proof, beside])
+    def __call__(self, bundle, *given):
+        key = bundle.honest, json.dumps(self.words(bundle, *given))
         if key not in self.kept:
-            before = set(bundle.used)
+            before, bundle.used = bundle.used, set()
             try:
-                found, failed = self.compare(bundle, d, rows, case, proof), None
+                found, failed = self.compare(bundle, *given), None
             except (Refused, *claims.TROUBLE) as error:
                 found, failed = None, error
-            self.kept[key] = found, failed, bundle.used - before
+            self.kept[key], bundle.used = (found, failed, bundle.used), before
         found, failed, used = self.kept[key]
         bundle.used |= used
         if failed is not None:
@@ -371,19 +370,36 @@ class Compared:
         return found
 
 
-PROOFS = {name: Once(getattr(claims, name)) for name in ("continuous", "solid")}
-PROOFS["functionals_agree"] = Compared(claims.functionals_agree)
-PURE = ((points, "data_term"), (points, "density_bounds"), (own, "enclosed"))
-PURE = [(module, name, Pure(getattr(module, name))) for module, name in PURE]
+def beside(bundle):
+    """All of certificate.json but its rows."""
+    return {key: value for key, value in bundle.json["certificate.json"].items() if key != "queries"}
+
+
+FUNCTIONALS = Compared(
+    functionals.functionals_agree, lambda bundle, d, rows, case, proof: [rows, case, proof, beside(bundle)]
+)
+"""Every ℓ and A and b against the case."""
+SYSTEM = Compared(
+    functionals.system_agrees, lambda bundle, d, at, case: [case, bundle.json["proof.json"], beside(bundle)]
+)
+"""A and b alone."""
+BOUNDS = Compared(
+    lambda bundle, d, proof, known, bounds=checker.Discrete.bounds: bounds(d, bundle, proof, known),
+    lambda bundle, d, proof, known: [proof, *d.L.shape],
+)
+"""The discrete target's intervals; what is `known` of coercivity follows from proof and arrays."""
+PLACES = [(claims, name, Once(getattr(claims, name))) for name in ("continuous", "solid")]
+PLACES += [(claims, "functionals_agree", FUNCTIONALS), (functionals, "system_agrees", SYSTEM)]
+PLACES += [(checker.Discrete, "bounds", lambda d, bundle, proof, known=None: BOUNDS(bundle, d, proof, known))]
+PURE = (points, "data_term"), (points, "density_bounds"), (own, "enclosed"), (claims, "declared_lines")
+PLACES += [(module, name, Pure(getattr(module, name))) for module, name in PURE]
 
 
 def report(honest, files, monkeypatch):
     """Lines of the verdict on altered files; None where it is refused."""
     monkeypatch.setattr(claims, "Bundle", lambda path: Altered(honest, files))
-    for name, prove in PROOFS.items():
-        monkeypatch.setattr(claims, name, prove)
-    for module, name, f in PURE:
-        monkeypatch.setattr(module, name, f)
+    for place, name, f in PLACES:
+        monkeypatch.setattr(place, name, f)
     try:
         with np.errstate(all="ignore"):
             return claims.verify("")
@@ -438,7 +454,7 @@ def test_every_key_is_proved_compared_or_printed_as_declared(name, made, monkeyp
     honest = made(name)
     before = report(honest, copy.deepcopy(honest.json), monkeypatch)
     assert before is not None
-    escaped, tried = [], 0
+    escaped, tried, whole = [], 0, pickle.dumps(honest.json)
     for file in TABLES:
         for path in places(honest.json[file]):
             value = honest.json[file]
@@ -447,7 +463,7 @@ def test_every_key_is_proved_compared_or_printed_as_declared(name, made, monkeyp
             changes = [("changed", v) for v in others(value) if v != value or type(v) is not type(value)]
             few = path[0] in ("queries", "goals") and len(path) > 2 and path[1] > 0  # a row is like the first one
             for how, new in [*changes[: 1 if few else None], ("removed", None)]:
-                files = copy.deepcopy(honest.json)
+                files = pickle.loads(whole)
                 put(files[file], path, new)
                 if how == "removed":
                     inner = files[file]

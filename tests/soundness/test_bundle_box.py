@@ -12,6 +12,7 @@ from pinnpoint.models import Lift
 from pinnpoint.models.networks.mlp import MLP
 from pinnpoint_verify import Refused, box_claims, boxes, verify
 from tests.soundness.test_boxes import of_task, truth_of
+from tests.support.copies import copied
 from tests.support.forged import sealed
 
 MIXED = {"boundary": [("neumann", "dirichlet")], "dirichlet": {"x+": "1 + t"}, "neumann": {"x-": "sin(t)"}}
@@ -39,13 +40,19 @@ BOXES = {
 }
 
 
-def written(tmp_path, name="heat", prediction=None):
+def made(folder, name, prediction=None):
     sides, given, guess, X = BOXES[name]
     box = pp.Box(*sides, **given)
     u = guess if prediction is None else prediction
     asked = box.points(X)
     found = pp.certify(box, u, asked, accept=1e-2, budget=2000)
-    return found, pp.write_bundle(tmp_path / "bundle", found, box, u, asked)
+    pp.write_bundle(folder, found, box, u, asked)
+    return found
+
+
+def written(tmp_path, name="heat", prediction=None):
+    folder = tmp_path / "bundle"
+    return copied(folder, made, name, prediction), folder
 
 
 def network(seed=0):

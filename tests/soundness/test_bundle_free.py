@@ -14,6 +14,7 @@ from pinnpoint_verify.checker import Ball
 from pinnpoint_verify.claims import verify
 from pinnpoint_verify.reader import Refused
 from tests.soundness.test_bundle_forged import Forger
+from tests.support.copies import copied
 
 CELLS = {1: ("interval", 6), 2: ("square", 4), 3: ("cube", 2)}
 LEFT = {"dirichlet": {"left": 0.0}}
@@ -86,7 +87,7 @@ FORGED = {
 
 @pytest.mark.parametrize("what", FORGED)
 def test_what_was_altered_is_refused(tmp_path, what):
-    written(tmp_path / "b", "Robin")
+    copied(tmp_path / "b", written, "Robin")
     forger = Forger(tmp_path / "b")
     FORGED[what](forger)
     forger.seal()
@@ -104,7 +105,7 @@ WINDS = {
 
 @pytest.mark.parametrize("what", WINDS)
 def test_altered_outflow_is_refused(tmp_path, what):
-    written(tmp_path / "b", "out", flux=False)
+    copied(tmp_path / "b", written, "out", flux=False)
     forger = Forger(tmp_path / "b")
     WINDS[what](forger)
     forger.seal()
@@ -119,7 +120,7 @@ def nothing(self, v):
 
 def test_a_checker_without_outflow_proves_less(tmp_path, monkeypatch):
     """Where b·n z_h is not asked for, the dual's flux leaves all of it."""
-    written(tmp_path / "b", "out", flux=False)
+    copied(tmp_path / "b", written, "out", flux=False)
     monkeypatch.setattr(outflow.Exit, "times", nothing)
     with pytest.raises(Refused):
         verify(tmp_path / "b")
@@ -191,7 +192,7 @@ def test_lifts_are_proved_and_what_they_leave_is_bounded_again(tmp_path, monkeyp
 
 
 def test_stored_errors_of_a_coefficient_are_not_used(tmp_path):
-    written(tmp_path / "b", "Robin")
+    copied(tmp_path / "b", written, "Robin")
     forger = Forger(tmp_path / "b")
     scaled("robin/alpha_rest", 0.0)(forger)
     forger.seal()

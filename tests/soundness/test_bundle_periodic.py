@@ -11,6 +11,7 @@ from pinnpoint_verify import checker
 from pinnpoint_verify.claims import verify
 from pinnpoint_verify.reader import Refused
 from tests.soundness.test_bundle_forged import Forger
+from tests.support.copies import copied
 from tests.support.periodic import random_case, shuffled
 
 
@@ -106,7 +107,7 @@ def flowing(forger):
 
 @pytest.mark.parametrize("change", [turned, fewer, twice, inside, apart, of_no_case, exchanged, flowing])
 def test_other_pairs_are_refused(tmp_path, change):
-    written(tmp_path / "b", 2)
+    copied(tmp_path / "b", written, 2)
     forger = Forger(tmp_path / "b")
     change(forger)
     forger.seal()
@@ -116,7 +117,7 @@ def test_other_pairs_are_refused(tmp_path, change):
 
 def test_vertices_must_have_one_order(tmp_path, monkeypatch):
     """Cells that read a flux in different orders prove less than is claimed."""
-    written(tmp_path / "b", 2)
+    copied(tmp_path / "b", written, 2)
     own = checker.glue
 
     def wrong(grid, pairs):
@@ -132,7 +133,7 @@ def test_vertices_must_have_one_order(tmp_path, monkeypatch):
 
 def test_balls_do_not_cross_pairs(tmp_path):
     """A larger ball around a point next to a side would ask for the solution beyond it."""
-    written(tmp_path / "b", 2)
+    copied(tmp_path / "b", written, 2)
     forger = Forger(tmp_path / "b")
     forger.json("proof.json", lambda d: d["goals"][0].update(radius=0.2))
     forger.seal()

@@ -14,6 +14,7 @@ from pinnpoint_verify.claims import verify
 from pinnpoint_verify.reader import Refused
 from pinnpoint_verify.samples import Samples
 from tests.soundness.test_bundle_forged import Forger
+from tests.support.copies import copied
 
 CELLS = {"interval": 6, "square": 4, "cube": 2}
 
@@ -89,7 +90,7 @@ FORGED = {"α by a tenth": alpha(1.1), "α by a millionth": alpha(1.0 + 1e-6), "
 
 @pytest.mark.parametrize("what", FORGED)
 def test_what_was_altered_is_refused(tmp_path, what):
-    written(tmp_path / "b")
+    copied(tmp_path / "b", written)
     forger = Forger(tmp_path / "b")
     FORGED[what](forger)
     forger.seal()
@@ -100,7 +101,7 @@ def test_what_was_altered_is_refused(tmp_path, what):
 @pytest.mark.parametrize("factor", [0.5, 1.0 + 1e-6, 10.0])
 def test_other_coefficients_are_those_of_no_case(tmp_path, monkeypatch, factor):
     """Even where everything else is made to fit."""
-    written(tmp_path / "b")
+    copied(tmp_path / "b", written)
     forger = Forger(tmp_path / "b")
     for part in ("alpha_beta", "low", "top"):
         forger.array(f"robin/{part}", lambda a: factor * a)

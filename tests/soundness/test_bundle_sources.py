@@ -10,6 +10,7 @@ from pinnpoint.mesh.mesh import Mesh
 from pinnpoint_verify.claims import verify
 from pinnpoint_verify.reader import Refused
 from tests.soundness.test_bundle_forged import Forger
+from tests.support.copies import copied
 
 
 def parted(kind: str, n: int) -> Mesh:
@@ -92,7 +93,7 @@ FORGED = {
 @pytest.mark.parametrize("what", FORGED)
 @pytest.mark.parametrize("diffusion", [1.0, "1+x"])
 def test_what_was_altered_is_refused(tmp_path, what, diffusion):
-    written(tmp_path / "b", diffusion=diffusion)
+    copied(tmp_path / "b", written, diffusion=diffusion)
     forger = Forger(tmp_path / "b")
     FORGED[what](forger)
     forger.seal()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from pinnpoint_verify.claims import verify
 from pinnpoint_verify.reader import Refused
 from tests.soundness.test_bundle_forged import Forger
 from tests.soundness.test_two_programs import DUAL, NAMES, PLAIN, anything, stored, written
+from tests.support.copies import copied
 
 CELLS = {"interval": 6, "square": 4, "cube": 2}
 SCALAR = {"diffusion": "exp(x)*(1 + x**2)", "reaction": "1 + x"}
@@ -259,18 +260,9 @@ COARSE = {"diffusion": "1 + 0.5*sin(12*x)", "reaction": "1 + x"}
 """Errors of its models count."""
 
 
-@cache
-def honest(root):
-    bundle(root, **COARSE)
-    return root
-
-
 @pytest.mark.parametrize("what", FORGED)
-def test_what_was_altered_is_refused(tmp_path, tmp_path_factory, what):
-    import shutil
-
-    root = tmp_path_factory.getbasetemp() / "honest-varying"
-    shutil.copytree(honest(root), tmp_path / "b")
+def test_what_was_altered_is_refused(tmp_path, what):
+    copied(tmp_path / "b", bundle, **COARSE)
     assert what != "narrower" or verify(tmp_path / "b")
     forger = Forger(tmp_path / "b")
     FORGED[what](forger)
@@ -280,7 +272,7 @@ def test_what_was_altered_is_refused(tmp_path, tmp_path_factory, what):
 
 
 def test_stored_errors_of_models_are_not_used(tmp_path):
-    bundle(tmp_path / "b", points=False, **COARSE)
+    copied(tmp_path / "b", bundle, points=False, **COARSE)
     before = proved(verify(tmp_path / "b"))
     forger = Forger(tmp_path / "b")
     for name in ("a_error", "c_error"):
@@ -316,7 +308,7 @@ def test_a_narrow_bump_in_a_coefficient_is_refused(tmp_path, what, monkeypatch):
 
 @pytest.mark.parametrize("what", ["metric", "a01_beta", "t_beta", "b0_beta"])
 def test_altered_matrices_and_streams_are_refused(tmp_path, what):
-    bundle(tmp_path / "b", points=False, **(MATRIX if what in ("metric", "a01_beta") else STREAM))
+    copied(tmp_path / "b", bundle, points=False, **(MATRIX if what in ("metric", "a01_beta") else STREAM))
     forger = Forger(tmp_path / "b")
     forger.array(f"medium/{what}", lambda a: 0.99 * a)
     forger.seal()
@@ -324,13 +316,19 @@ def test_altered_matrices_and_streams_are_refused(tmp_path, what):
         verify(tmp_path / "b")
 
 
+def about_a_point(folder, cells, *, mean=False, degree=1):
+    """A point in a medium with a matrix, verified."""
+    problem = pp.fem.ReactionDiffusion(pp.io.generate("square", cells), 1.0, MATRIX["diffusion"], degree=degree)
+    queries = problem.points([[0.45, 0.5]])
+    queries = problem.mean() + queries if mean else queries
+    certificate = pp.certify(problem, problem.space.U0, queries)
+    pp.write_bundle(folder, certificate, problem, problem.space.U0, queries)
+    assert verify(folder)
+
+
 @pytest.mark.parametrize("what", ["q1_0", "q1_1", "none"])
 def test_altered_loads_on_gradients_are_refused(tmp_path, what):
-    problem = pp.fem.ReactionDiffusion(pp.io.generate("square", 10), 1.0, MATRIX["diffusion"])
-    queries = problem.mean() + problem.points([[0.45, 0.5]])
-    certificate = pp.certify(problem, problem.space.U0, queries)
-    pp.write_bundle(tmp_path / "b", certificate, problem, problem.space.U0, queries)
-    assert verify(tmp_path / "b")
+    copied(tmp_path / "b", about_a_point, 10, mean=True)
     forger = Forger(tmp_path / "b")
     if what == "none":
         for file in (forger.folder / "dual").glob("q1_*"):
@@ -346,11 +344,7 @@ def test_altered_loads_on_gradients_are_refused(tmp_path, what):
 @pytest.mark.parametrize("part", ["q0_0", "q0_1"])
 def test_loads_on_gradients_are_looked_at_in_cells_about_their_point(tmp_path, part, share):
     """On a mesh so coarse that every cell of the ball is next to the point; ∫ q_x vanishes, and so do first moments."""
-    problem = pp.fem.ReactionDiffusion(pp.io.generate("square", 4), 1.0, MATRIX["diffusion"], degree=2)
-    queries = problem.points([[0.45, 0.5]])
-    certificate = pp.certify(problem, problem.space.U0, queries)
-    pp.write_bundle(tmp_path / "b", certificate, problem, problem.space.U0, queries)
-    assert verify(tmp_path / "b")
+    copied(tmp_path / "b", about_a_point, 4, degree=2)
     forger = Forger(tmp_path / "b")
     forger.array(f"dual/{part}_beta", lambda a: share * a)
     forger.seal()
@@ -367,10 +361,15 @@ def test_a_matrix_that_turns_is_proved_on_coarse_meshes(tmp_path, degree):
     assert verify(tmp_path / "b")
 
 
+def in_a_stream(folder):
+    """A point in a stream, verified."""
+    bundle(folder, flux=False, diffusion=[[2.0, 0.5], [0.5, 1.0]], convection=("y", "-x"), reaction=1.0)
+    assert verify(folder)
+
+
 @pytest.mark.parametrize("what", ["density", "constant", "radius", "drift"])
 def test_altered_points_in_streams_are_refused(tmp_path, what):
-    bundle(tmp_path / "b", flux=False, diffusion=[[2.0, 0.5], [0.5, 1.0]], convection=("y", "-x"), reaction=1.0)
-    assert verify(tmp_path / "b")
+    copied(tmp_path / "b", in_a_stream)
     forger = Forger(tmp_path / "b")
     if what == "density":
         forger.array("dual/w1_beta", lambda a: 1.01 * a)
@@ -392,7 +391,7 @@ def test_altered_points_in_streams_are_refused(tmp_path, what):
 @pytest.mark.parametrize("term", ["rest", "fuzz", "flux_error"])
 def test_a_checker_without_a_term_proves_less(tmp_path, monkeypatch, term):
     """Every term of the checker shows: without it, what it proves is narrower."""
-    bundle(tmp_path / "b", points=False, **COARSE)
+    copied(tmp_path / "b", bundle, points=False, **COARSE)
     before, read = proved(verify(tmp_path / "b")), varying.VariedSide.read
 
     def without(self, g):
