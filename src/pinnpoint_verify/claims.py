@@ -32,7 +32,7 @@ from pinnpoint_verify.comparison import compared
 from pinnpoint_verify.cubics import Norms
 from pinnpoint_verify.derived import derived_agree
 from pinnpoint_verify.equations import equation_agrees
-from pinnpoint_verify.everywhere import Worst, boundary_agrees, raised
+from pinnpoint_verify.everywhere import Worst, boundary_proved, raised
 from pinnpoint_verify.fields import lines as declared_lines
 from pinnpoint_verify.functionals import functionals_agree
 from pinnpoint_verify.gaps import missed
@@ -135,7 +135,6 @@ def continuous(
             dense = goal["radius"] is not None or (bare(goal) and goal["kind"] != "cells")
             loose += [repr(row["name"])] if dense and i not in samples.proved else []
     whole = [i for i, goal in enumerate(goals) if goal["kind"] in WHOLE]
-    plain = not whole and not bent
     other = any(goal["compared"] for goal in goals) or proof["raised"] is not None  # robin.md, step 7d
     need(mesh.pairs is None or not (whole or other), "mesh/pair: no theorem for such queries or equations")
     lengths, worst, given = Lengths(p), Worst(p, spectrum), np.zeros(mesh.size) if proof["lift"] is not None else d.U
@@ -175,7 +174,7 @@ def continuous(
             best = smaller(best, line, key=lambda b: b[1])
         if i in whole:
             if goal["kind"] == "everywhere":
-                boundary_agrees(samples, goal, given, row["name"])
+                boundary_proved(samples, goal, given, row)
                 found.append(worst.interval(bundle, given, changed, goal))
             elif goal["kind"] in EXTREMES:
                 need(proof["lift"] is None, f"{row['name']!r}: of the whole solution, and a prediction was lifted")

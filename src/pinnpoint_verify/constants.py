@@ -34,6 +34,19 @@ def value_at(text: Any, x0: Array) -> Ball | None:
     return found if math.isfinite(float(found.m)) and math.isfinite(float(found.r)) else None
 
 
+def seen(text: Any, X: Array, v: Array) -> float:
+    """A lower bound of max |data − v| at points (n, d)."""
+    if is_number(text):
+        gap = Ball(np.full(len(X), float(text))) - v
+    elif isinstance(text, Left):
+        model = text.made(coordinates(X[:, None, :], 0))
+        gap = Ball(model.C[0], up(model.e)) - v
+    else:
+        gap = Walk(text, [Ball(x) for x in X.T]).value - v
+    low = (np.abs(gap.m) - gap.r) * (1.0 - 1e-15)
+    return float(np.max(np.where(low > 0.0, low, 0.0), initial=0.0))
+
+
 def integral(text: Any, V: Array) -> Ball | None:
     """∫ of data over facets."""
     size = areas(V) if V.shape[1] <= V.shape[2] else Shape(V).vol

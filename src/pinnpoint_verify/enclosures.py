@@ -342,8 +342,11 @@ def _cut(text: Any, V: Array, b: Array, limit: Array) -> Array:
     d, found = V.shape[1] - 1, np.zeros(len(V))
     cell, W, bary = np.arange(len(V)), V, np.broadcast_to(np.eye(d + 1), (len(V), d + 1, d + 1))
     for level in range(2 * DEPTH + 1):
-        bound = peaks(text, W, bary, b[cell], Discs(text, W))
+        discs = Discs(text, W)
+        bound = peaks(text, W, bary, b[cell], discs)
         bound = np.where(np.isnan(bound), np.inf, bound)
+        if not np.any(b):
+            bound = np.minimum(bound, discs.top)  # of values on the box of the part
         wide = bound > limit[cell]
         last = d == 0 or level == 2 * DEPTH or wide.sum() * 4**d > MOST // 100
         np.maximum.at(found, cell[~wide | last], bound[~wide | last])

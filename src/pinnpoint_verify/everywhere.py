@@ -21,6 +21,8 @@ import numpy as np
 
 from pinnpoint_verify.band import Norms, Residual, band, mean_error, second_constant
 from pinnpoint_verify.checker import NEUMANN, PI, Cells, Side, gamma, quadratic, total, up
+from pinnpoint_verify.constants import seen
+from pinnpoint_verify.own import held_gap
 from pinnpoint_verify.reader import Array, Bundle, larger, need, smaller
 from pinnpoint_verify.reference import rule
 from pinnpoint_verify.rows import same
@@ -340,28 +342,39 @@ def _contract(table: Array, S: list[Array]) -> Array:
     return np.asarray(inner)
 
 
-def boundary_agrees(samples: Samples, goal: Row, given: Array, name: str) -> None:
-    """The stored maximum of |g_D − v| on Γ_D is not below samples of a lift, and what it must be not above them."""
-    mesh, seen = samples.mesh, 0.0
+def boundary_proved(samples: Samples, goal: Row, given: Array, row: Row) -> None:
+    """|g_D − v| on Γ_D, v of a lift the prediction itself: its largest value there, and what vertices show of it.
+
+    Of data that are not followed both stay as stored, which is told; a lift is compared with samples of it.
+    """
+    mesh, shown, top, known, name = samples.mesh, 0.0, 0.0, True, row["name"]
     alone = samples.proof["lift"] is not None and mesh.exchange is None and not np.any(mesh.c < 0.0)
     need(goal["least"] >= 0.0 and (goal["boundary"] is not None) == alone, f"{name!r}: a wrong form")
     for k, data in enumerate(samples.held):
         facets = samples.bundle(f"continuous/d{k}", None, whole=len(mesh.facets))
-        corners = np.unique(mesh.facets[facets])
-        if data is None or (samples.lift is None and goal["boundary"] is not None):
-            return  # said to be blind
-        v = 0.0 if goal["boundary"] is not None else given[corners]
-        seen = larger(seen, float(np.max(np.abs(samples.value(data, mesh.points[corners]) - v), initial=0.0)))
-        if goal["boundary"] is not None:
-            bary, _ = rule(mesh.d - 1, 5)
-            X = np.einsum("qi,nic->nqc", bary, mesh.points[mesh.facets[facets]])
-            values = np.abs(samples.value(data, X))
-            size = float(np.abs(samples.lift(X).v).max(initial=0.0)) if samples.lift is not None else 0.0
-            top = float(values.max(initial=0.0))
-            need(
-                top <= goal["boundary"] * (1.0 + 1e-9) + 1e-13 * size, f"{name!r}: misses the Dirichlet data by {top!r}"
-            )
-    need(goal["least"] <= seen * (1.0 + 1e-9) + 1e-300, f"{name!r}: the Dirichlet data is not missed by that much")
+        V, corners, text = mesh.points[mesh.facets[facets]], np.unique(mesh.facets[facets]), samples.left_of(k)
+        if text is None:
+            known = False
+            if data is not None and alone and samples.lift is not None:
+                _compared(samples, data, V, goal["boundary"], name)
+        elif len(facets):
+            shown = larger(shown, seen(text, mesh.points[corners], given[corners]))
+            most = larger(goal["boundary"] or 0.0, 1e-11 * row["radius"])
+            top = larger(top, held_gap(text, V, np.zeros((len(V), mesh.d, mesh.d)), most) if alone else 0.0)
+    if known:  # checking.md, step 15d
+        fits = goal["least"] <= shown * (1.0 + 1e-9) + 1e-300
+        need(fits, f"{name!r}: the Dirichlet data is not missed by that much")
+        goal["least"] = smaller(goal["least"], shown)
+    if alone:
+        goal["boundary"] = top if known else larger(top, goal["boundary"])
+
+
+def _compared(samples: Samples, data: Any, V: Array, most: float, name: str) -> None:
+    """What a lift leaves of Dirichlet data is not above a bound at points of facets."""
+    X = np.einsum("qi,nic->nqc", rule(V.shape[1] - 1, 5)[0], V)
+    size = 0.0 if samples.lift is None else float(np.abs(samples.lift(X).v).max(initial=0.0))
+    top = float(np.abs(samples.value(data, X)).max(initial=0.0))
+    need(top <= most * (1.0 + 1e-9) + 1e-13 * size, f"{name!r}: misses the Dirichlet data by {top!r}")
 
 
 def raised(found: list[tuple[float, float]], goals: list[Row]) -> list[tuple[float, float]]:

@@ -280,7 +280,7 @@ class Samples:
             return
         settled(goal, sum(known, Ball(0.0)), size, words)
 
-    def _left_of(self, k: int) -> Any:
+    def left_of(self, k: int) -> Any:
         """Dirichlet data of a group, less what was lifted; None where they are not followed."""
         given = self.held[k]
         if given is None or self.proof["lift"] is None:
@@ -295,7 +295,7 @@ class Samples:
             V = mesh.points[mesh.facets[self.bundle(f"continuous/d{k}", None, whole=len(mesh.facets))]]
             if not len(V) or distance(x0, V) > 1e-12 * float(mesh.h.max()):
                 continue
-            text = self._left_of(k)
+            text = self.left_of(k)
             found = None if text is None or self.bent is not None else value_at(text, x0)
             if found is None:
                 self.unproved.append(f"the value of {name!r} on the Dirichlet boundary")
@@ -314,7 +314,7 @@ class Samples:
             these = np.intersect1d(part, self.bundle(f"continuous/d{k}", None, whole=len(mesh.facets)))
             if not these.size:
                 continue
-            text = self._left_of(k)
+            text = self.left_of(k)
             bent = self.bent is not None and bool(np.any(self.bent.bent[mesh.owner[these]]))
             one = None if text is None or bent else integral(text, mesh.points[mesh.facets[these]])
             found.append(None if one is None else one / size)

@@ -16,6 +16,7 @@ from pinnpoint.transfer.spectrum.indefinite import Indefinite
 from pinnpoint_verify.claims import main
 from pinnpoint_verify.enclosures import largest, tops
 from tests.soundness.test_bundle_forged import Forger
+from tests.support.forging import proved
 
 WAVE, RAMP = "sin(pi*x)*sin(pi*y)", "x*sin(pi*y)"
 HELD = {"left": 0.0, "bottom": 0.0, "top": 0.0}
@@ -202,3 +203,42 @@ def test_bounds_on_each_simplex_are_close_and_their_largest_is_that_of_all():
     assert np.all(found <= 1.002 * truth)
     assert truth[1] <= largest("exp(x)", V, b, 1.0) <= 1.2 * truth[1]
     assert asked.is_plain is lengths.is_plain
+
+
+def kept(folder, data, formula, network=False):
+    """The largest error of a lifted prediction, beside Dirichlet data on the left."""
+    p = pp.fem.ReactionDiffusion(pp.io.generate("square", 4), source="1+x", dirichlet={**SIDES, "left": data})
+    if network:
+        rng = np.random.default_rng(2)
+        W, b = [rng.normal(size=(3, 2)), rng.normal(size=(1, 3))], [rng.normal(size=3), np.ones(1)]
+        formula = pp.models.Lift(pp.models.MLP(W, b, "tanh"), formula)
+    found = pp.certify(p, formula, p.everywhere(checked=True), target="continuous", lift=True)
+    pp.write_bundle(folder, found, p, formula, p.everywhere(checked=True))
+    return Forger(folder)
+
+
+SIDES = {"right": 0.0, "bottom": 0.0, "top": 0.0}
+
+
+@pytest.mark.parametrize("network", [False, True])
+def test_a_narrow_bump_in_what_is_held_counts_for_lifts_too(tmp_path, network):
+    """sup|u − u_θ| is at least 5; the stored bound of the data was compared with points that do not see the bump."""
+    f = kept(tmp_path / "b", "0*y", "x*(1-x)*y*(1-y)", network)
+    assert main(f.folder) == 0
+    for name in ("case.json", "proof.json", "certificate.json"):
+        path = f.folder / name
+        path.write_text(path.read_text().replace('"0*y"', '"0*y+5*exp(-((y-0.4321)/1e-4)**2)"'))
+    f.seal()
+    assert proved(f.folder)[0][0] + proved(f.folder)[0][1] >= 5.0
+    assert verdict(f.folder).startswith("NOT VERIFIED")
+
+
+def test_what_vertices_show_of_an_error_is_proved(tmp_path, monkeypatch):
+    """u = 1 + x and u_θ = 0, sup|u − u_θ| = 2; a stored number that was larger by 5e-10 passed."""
+    p = pp.fem.ReactionDiffusion(pp.io.generate("square", 2), source=0.0, dirichlet={"boundary": "1+x"})
+    found = pp.certify(p, "0", p.everywhere(checked=True), target="continuous", lift=True)
+    f = Forger(pp.write_bundle(tmp_path / "b", found, p, "0", p.everywhere(checked=True)))
+    f.json("proof.json", lambda d: d["goals"][0].update(least=2.0 * (1.0 + 5e-10)))
+    f.seal()
+    ((c, r),) = proved(f.folder)
+    assert c - r <= 2.0 <= c + r

@@ -6,6 +6,7 @@ radius s has its own centre within r + s + s′; the bins that hold such centres
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -83,11 +84,12 @@ class Neighbourhoods:
             outer = tuple(n + 2 * away for n in inner)
             a, b = np.full((len(tops), *outer), -np.inf), np.zeros((len(sums), *outer))
             flat = np.ravel_multi_index(tuple(source + away), outer)
-            _spread(a.reshape(len(tops), -1), b.reshape(len(sums), -1), flat, theirs, tops, sums)
+            flats = [rows.reshape(len(rows), math.prod(outer)) for rows in (a, b)]  # of no rows too
+            _spread(flats[0], flats[1], flat, theirs, tops, sums)
             high, whole = np.full((len(tops), *inner), -np.inf), np.zeros((len(sums), *inner))
             _swept(a, b, high, whole, _runs(d, reach / side, away), away)
             place = np.ravel_multi_index(tuple(at), inner)
-            high, whole = (np.take(rows.reshape(len(rows), -1), place, axis=1) for rows in (high, whole))
+            high, whole = (np.take(rows.reshape(len(rows), math.prod(inner)), place, axis=1) for rows in (high, whole))
             if len(mine) == X.shape[0]:
                 return high, _rounded(whole)
             top[:, mine] = np.maximum(top[:, mine], high)
