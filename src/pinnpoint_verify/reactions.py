@@ -173,7 +173,7 @@ class Reaction:
             need(ends[0] <= low.min() and high.max() <= ends[1], "reaction: the state leaves the range")
             self._in_range(p, own, eta, source, (float(low.min()), float(high.max())))
             zero = np.zeros((1, 2, 2))
-            fits = kept_below(self._of_x(self.second), ends[None, :, None], zero, np.array([self.bend]))
+            fits = kept_below(self._of_x(self.second), ends[None, :, None], zero, np.array([self.bend * (1.0 - 1e-9)]))
             need(fits, "reaction: g″ is larger in the range of u")
         slack = np.maximum(self.off * (1.0 + 1e-9), 1e-12 * float(np.max(self.mu, initial=0.0)))
         return Left(self, own, length(up(slack * np.sqrt(mesh.top))))

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from pinnpoint_verify.averages import bare, chosen, density_agrees, mean_along, slope_agrees, slope_height
 from pinnpoint_verify.bent import DECLARED, LEFT, Bent
 from pinnpoint_verify.blocks import proved_block
+from pinnpoint_verify.calm import calm, scales
 from pinnpoint_verify.checker import (
     DIRICHLET,
     NEUMANN,
@@ -167,6 +168,7 @@ class Samples:
             on, free = np.concatenate([np.zeros(0, dtype=int), *groups]), np.nonzero(self.mesh.kind == NEUMANN)[0]
             need(np.array_equal(np.sort(on), free), "Neumann data: what a lift leaves is not on all free facets, once")
         if self.bent is not None:  # data carried back by the map stay declared
+            self._calm(scales(p), texts, region, groups)
             region = np.where(self.bent.bent, -1, region)
             groups = [facets[~self.bent.bent[self.mesh.owner[facets]]] for facets in groups]
         loads = self.proof["neumann"]
@@ -191,6 +193,29 @@ class Samples:
             self.unproved.append(f"models of A, b, c and c − ∇·b on {count}, with kinks or curves")
         if self.proof["raised"] is not None:
             self.unproved.append("polynomials of the Dirichlet data that are lifted into cells")
+
+    def _calm(self, size: dict[str, float], texts: list[Any], region: Array, groups: list[Array]) -> None:
+        """Formulas do not vary faster on bent cells than samples see."""
+        mesh, one = self.mesh, self.varied
+        assert self.bent is not None
+        assert one is not None
+        held = [self.bundle(f"continuous/d{k}", None, whole=len(mesh.facets)) for k in range(len(self.held))]
+        robin = self.coefficients()
+        parts = [("source", size["source"], texts, [np.nonzero(region == k)[0] for k in range(len(texts))], False)]
+        parts.append(("Neumann data", size["through"], self.proof["neumann"], groups, True))
+        parts.append(("Dirichlet data", size["held"], self.held, held, True))
+        parts.append(("robin", size["alpha"], [text for text, _ in robin], [facets for _, facets in robin], True))
+        for r, A in enumerate(one.A):
+            cells = np.nonzero(mesh.medium.region == r)[0]
+            flow = [] if one.b is None or is_number(one.b[r]) else one.b[r]
+            for what, of in (("A", np.ravel(np.array(A, dtype=object)).tolist()), ("b", flow), ("c", [one.c[r]])):
+                parts.append((f"medium: {what}", size[what], of, [cells] * len(of), False))
+        for what, floor, formulas, where, sides in parts:
+            for text, at in zip(formulas, where, strict=True):
+                own = mesh.owner[at] if sides else at
+                V = mesh.points[(mesh.facets if sides else mesh.cells)[at]]
+                some = self.bent.bent[own]
+                calm(what, text, self.bent, V[some], own[some], floor)
 
     def coefficients(self) -> list[tuple[Any, Array]]:
         """Robin coefficients by groups, with their facets."""

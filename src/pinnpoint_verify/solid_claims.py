@@ -19,6 +19,7 @@ from pinnpoint_verify.own import wanted
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.rows import Row, cells_agree, is_number, same
 from pinnpoint_verify.solid_data import Data
+from pinnpoint_verify.solid_gaps import DECLARED as GAPS
 from pinnpoint_verify.solid_gaps import Gap
 from pinnpoint_verify.solid_heat import HEAT, Heat, heat_agrees, weights
 from pinnpoint_verify.solid_lifts import Displacement, acting_on_rest, own_agrees, rest_agrees
@@ -69,6 +70,7 @@ def solid(
     p = Side(body, nodal, bundle("continuous/moments", len(body.facets), body.d, body.d), load)
     gap = Gap(bundle, body, rest, nodal)
     p.rest = up(p.rest + gap.energy) if gap.open else p.rest
+    data.kept += [GAPS] if gap.open else []
     need(body.arcs is None or not gap.open or not np.any(gap.energy[body.arcs.cells]), "gap: beside a curved side")
     if kept:
         rest_agrees(bundle, body, said, kept)

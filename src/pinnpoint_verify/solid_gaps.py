@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnpoint_verify.calm import calm
 from pinnpoint_verify.checker import UNIT, Shape, total, up
 from pinnpoint_verify.formulas import formula
 from pinnpoint_verify.lifts import Jet, formula_jet
@@ -23,6 +24,7 @@ from pinnpoint_verify.reference import rule
 from pinnpoint_verify.rows import Row
 from pinnpoint_verify.solids import CHUNK, Body, Query
 
+DECLARED = "what the state leaves of held displacements that are formulas"
 NAMES = ("energy", "length", "top")
 ROUND = 1e-11
 """Of the size of a formula: samples are floats."""
@@ -91,6 +93,10 @@ class Gap:
             if isinstance(g, str):
                 nodes = np.unique(body.nodes_of(body.facets[np.concatenate(parts)]))
                 fields.append((c, g, on, nodes, bool(np.any(on & beside))))
+        for c, g, on, _, _ in fields:
+            cells = np.flatnonzero(on[body.cells].any(axis=1))
+            size = float(np.abs(self.nodal[:, c]).max(initial=0.0))
+            calm(f"held: {g!r}", g, None, body.points[body.cells[cells]], cells, size)
         bary, w = rule(d, 6)
         for part, shape in body.parts(CHUNK):
             count = part.stop - part.start

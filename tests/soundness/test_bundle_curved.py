@@ -240,3 +240,24 @@ def test_two_programs_have_the_same_map(tmp_path, name):
     step = 1e-6 * np.eye(X.shape[2])  # and its slopes are those of its values
     rise = [(own.at(X + e, np.arange(len(cells)))[0] - own.at(X - e, np.arange(len(cells)))[0]) / 2e-6 for e in step]
     assert np.abs(np.stack(rise, axis=-1) - J).max() < 1e-5
+
+
+NARROW = "exp(-((x-0.8)**2+(y-0.6)**2)/1e-10)"
+WAVES = {"source": "sin(3*x)+abs(x-0.9)+sqrt(1.01-x)", "diffusion": "1+0.3*x", "dirichlet": "x*y+x**2+y**2-1"}
+
+
+@pytest.mark.parametrize("key", WAVES)
+def test_what_samples_on_bent_cells_do_not_see_is_refused(tmp_path, key):
+    """Formulas there stay declared; an honest one may have kinks, and be zero on the curve but for rounding."""
+    disc = disc_mesh(3)
+    curves, rims = {g: pp.Circle((0, 0), 1) for g in disc.facet_groups}, WAVES["dirichlet"]
+    p = pp.fem.ReactionDiffusion(disc, **WAVES | {"dirichlet": dict.fromkeys(curves, rims)}, geometry=curves)
+    found = pp.certify(p, p.space.U0, p.points([[0.3, 0.2]]), target="continuous")
+    f = Forger(pp.write_bundle(tmp_path / "b", found, p, p.space.U0, p.points([[0.3, 0.2]])))
+    if key == "source":
+        assert verify(f.folder)
+    for path in f.folder.glob("*.json"):
+        path.write_text(path.read_text().replace(f'"{WAVES[key]}"', f'"{WAVES[key]}+1e9*{NARROW}"'))
+    f.seal()
+    with pytest.raises(Refused, match="varies too fast for samples to see"):
+        verify(f.folder)

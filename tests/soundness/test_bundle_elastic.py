@@ -336,6 +336,8 @@ def test_forged_bundles_of_two_materials_do_not_verify(name, made, tmp_path):
     assert claims.main(forged.seal()) == 1
 
 
+BUMP = ["0.1*sin(3*y) + exp(-((y-0.4321)/1e-6)**2)", "0.05*exp(y)"]
+"""With a bump that no sample sees."""
 LEFT_OVER = {
     "less energy": lambda f: f.array("gap/energy", lambda a: 0.5 * a),
     "no energy on a cell": lambda f: f.array("gap/energy", lambda a: np.where(a == a.max(), 0.0, a)),
@@ -352,6 +354,9 @@ LEFT_OVER = {
     ).json("case", lambda c: c["problem"]["dirichlet"].update(left=["0.1*sin(3.1*y)", "0.05*exp(y)"])),
     "another formula of the case": lambda f: f.json(
         "case", lambda c: c["problem"]["dirichlet"].update(left=["0.1*sin(3*y)", "0.05*exp(2*y)"])
+    ),
+    "a narrow bump": lambda f: f.json("proof", lambda p: p["solid"]["held"].__setitem__(0, BUMP)).json(
+        "case", lambda c: c["problem"]["dirichlet"].update(left=BUMP)
     ),
     "a formula that jumps": lambda f: f.json(
         "proof", lambda p: p["solid"]["held"].__setitem__(1, [0.1, "0.2*y*(1-y) + 0.3"])
