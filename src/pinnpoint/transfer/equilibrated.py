@@ -49,6 +49,8 @@ SPARE = 1e-3
 """Share of a radius on a curved domain that is added to it, so that other models of the map can prove it too."""
 TRIFLE = 1e-13
 """Dirichlet data that is met to this share of the state is not lifted: that is rounding."""
+KEPT = 2**28
+"""Bytes that the fluxes of all duals may take to be kept for the bundle."""
 BATCH, LINEAR = 4_000_000, 48_000_000
 """Coefficients of dual sources on all cells, of quadratic and of linear elements, that would be held at once."""
 
@@ -92,10 +94,11 @@ UNBOUNDED = Enclosed(0.0, math.inf, 0.0, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class Witness:
-    """What a bound by fluxes rests on: the states; the fluxes that go with them are made again when asked for."""
+    """What a bound by fluxes rests on: the states; fluxes that were not kept are made again when asked for."""
 
     route: Equilibrated
-    state: Vector
+    side: Side
+    """ũ with its flux."""
     duals: Mapping[int, Vector]
     """z̃ of the queries that have a dual problem, all degrees of freedom."""
     mismatch: float
@@ -105,27 +108,30 @@ class Witness:
     """Queries whose intervals are those with the lift of the Dirichlet data."""
     rests: Rests | None = None
     """What steps towards a reference left, where there was no tight solve."""
+    fluxes: Mapping[int, Vector] = field(default_factory=dict)
+    """Those that were kept, by the number of the query."""
 
     __repr__ = brief
 
     def primal(self) -> Side:
         """ũ with its flux."""
-        model = self.route.model
-        return model.primal(self.state, self.rests)
+        return self.side
 
     def dual(self, i: int) -> Side:
         """z̃_i with its flux."""
         model, J, z = self.route.model, self.route.goals[i], self.duals[i]
-        source, field = self.route.acting(i), self.route.dual_field(i)
+        source, q = self.route.acting(i), self.route.dual_field(i)
         wanted = model.wanted(z, J.load)
-        aim = J.load if wanted is None else wanted
-        rest = None if self.rests is None else self.rests.of_duals([i])
-        flux = model.fluxes(z[None, :], [source], [aim], [field], transposed=True, rest=rest)[..., 0]
-        return Side(z, source, flux, J.load, field, transposed=True, wanted=wanted)
+        flux = self.fluxes.get(i)
+        if flux is None:
+            aim = J.load if wanted is None else wanted
+            rest = None if self.rests is None else self.rests.of_duals([i])
+            flux = model.fluxes(z[None, :], [source], [aim], [q], transposed=True, rest=rest)[..., 0]
+        return Side(z, source, flux, J.load, q, transposed=True, wanted=wanted)
 
     def data_lift(self) -> DataLift | SpaceLift | None:
         """The lift of the Dirichlet data."""
-        return lift_of(self.route.model, self.state)
+        return lift_of(self.route.model, self.side.nodal)
 
     def potential(self, i: int) -> None:
         """No kernel is left over in a linear problem."""
@@ -217,7 +223,7 @@ class Equilibrated(Route):
         self._require_met(mismatch, lift)
         extreme = extreme_queries(self.queries.goals)
         seen = self._on_cells(side) if extreme else None
-        primal, pairs_ = self._measure(side, duals, seen, lift, rests)
+        primal, pairs_, fluxes = self._measure(side, duals, seen, lift, rests)
         found = [self._enclosed(i, state, primal, pairs_.get(i), duals.get(i)) for i in range(len(self.goals))]
         if self.indefinite is None and model.medium is None:
             given = Ceilings.of(model, state, reacts=False)
@@ -240,14 +246,13 @@ class Equilibrated(Route):
             "ball_radius": np.array([J.ball for J in self.goals]),
             "work": np.array([J.work for J in self.goals]),
         }
+        compared = frozenset(i for i, f in enumerate(found) if f.compared)
         evidence = Evidence(
             extremes=self._extremes(side, primal, seen, (mismatch, sure)) if extreme else None,
             indicators=indicators(model, primal, pairs_, self._sums(terms), self.tolerance),
             mismatched_cells=model.mismatched_cells(state, mismatch),
             remarks=(*foreseen(model), *remarks(self.queries.names, self.goals, found, model.budget)),
-            witness=Witness(
-                self, state, duals, mismatch, frozenset(i for i, f in enumerate(found) if f.compared), lifted, rests
-            ),
+            witness=Witness(self, side, duals, mismatch, compared, lifted, rests, fluxes),
         )
         claims, here = self._claims(mismatch, sure, lifted), np.array([f.center for f in found])
         if context.discrete is None:
@@ -498,9 +503,11 @@ class Equilibrated(Route):
         seen: OnCells | None = None,
         lift: DataLift | SpaceLift | None = None,
         rests: Rests | None = None,
-    ) -> tuple[Bounds, dict[int, Pair]]:
+    ) -> tuple[Bounds, dict[int, Pair], dict[int, Vector]]:
+        """Bounds of the primal side, pairs with the duals, and the duals' fluxes where there is room for them."""
         model = self.model
         asked = list(nodal_of)
+        kept: dict[int, Vector] = {}
         size = len(model.kappa) * len(pairs(model.d))
         step = max(1, (LINEAR if model.degree == 1 and model.medium is None else BATCH) // size)
         found: dict[int, Pair] = {}
@@ -514,6 +521,8 @@ class Equilibrated(Route):
             asked_for = [load if w is None else w for w, load in zip(wanted, loads, strict=True)]
             rest = None if rests is None else rests.of_duals(these)
             fluxes = model.fluxes(nodal, sources, asked_for, fields, transposed=True, rest=rest)
+            if 8 * len(asked) * fluxes[..., 0].size <= KEPT:
+                kept |= {i: fluxes[..., k] for k, i in enumerate(these)}
             duals = []
             for k, i in enumerate(these):
                 side = Side(nodal[k], sources[k], fluxes[..., k], loads[k], fields[k], True, wanted[k])
@@ -523,7 +532,7 @@ class Equilibrated(Route):
                 some = [replace(p, across=lift.across(model, side[0])) for p, side in zip(some, duals, strict=True)]
             found |= dict(zip(these, some, strict=True))
         assert bounds is not None
-        return bounds, found
+        return bounds, found, kept
 
     def _rests(self, state: Vector, duals: Mapping[int, Vector], context: TransferContext) -> Rests | None:
         """What the states leave of their loads, where they come from steps towards a reference."""
