@@ -176,6 +176,7 @@ def functionals_agree(bundle: Bundle, d: Discrete, rows: list[Row], case: Row, p
         if kind == "functional":
             continue
         if kind in WHOLE:
+            need(proof["target"] == "continuous", f"{name!r}: no theorem for a {kind} of a discrete system")
             need(not np.any(here.data) and d.constants[i] == 0.0, f"{name!r}: ℓ is not zero")
             continue
         need(len(here.indices), f"{name!r}: ℓ is empty")
@@ -192,6 +193,7 @@ def functionals_agree(bundle: Bundle, d: Discrete, rows: list[Row], case: Row, p
         if is_elastic(row):
             elastic_agrees(bundle, d, places, i, row, case, known)
             continue
+        need(kind in ("point", "average", "patch", "flux"), f"{name!r}: a {kind} is no query of such a body")
         k, axis = int(here.indices[0]) % places.count, row.get("component")
         fits = axis == ("x", "y", "z")[k] if places.count > 1 else axis is None
         need(fits and np.all(here.indices % places.count == k), f"{name!r}: ℓ belongs to another component")

@@ -5,12 +5,17 @@ from __future__ import annotations
 from functools import cache
 from json import loads
 
+import numpy as np
 import pytest
 
 import pinnpoint as pp
 from pinnpoint.cli.main import main
+from pinnpoint_verify.lengths import WHOLE
 from tests.support.forged import Forger
-from tests.support.forging import checked
+from tests.support.forging import checked, claim
+from tests.support.kinds import kinds
+
+KINDS = kinds()
 
 FIXED = {"dirichlet": {"boundary": 0.0}, "source": "50"}
 MATRIX = [["2+x", "x*y/2"], ["x*y/2", "3"]]
@@ -119,3 +124,34 @@ def test_keys_of_other_kinds_in_case_files_are_refused(tmp_path):
             forger.json(name, lambda d, what=what: d["problem"].update(what))
         good, said, _ = checked(forger.seal())
         assert not good, said
+
+
+def unasked(f, kind, values):
+    """A query of a whole solution in the place of a point, ℓ = 0: an interval about nothing."""
+    for name in ("system/l_indptr", "witness/green"):
+        f.array(name, lambda a: 0 * a)
+    for name in ("system/l_indices", "system/l_data"):
+        f.array(name, lambda a: a[:0])
+    f.both(lambda rows: [(row.pop("at"), row.pop("component", None), row.update(kind=kind)) for row in rows])
+    row = {"value": values.get(kind, 0.0), "sensitivity": 0.0}
+    f.json("certificate", lambda d: [q.update(row) or claim(q, d["radius_terms"], 0.0, 1e-200) for q in d["queries"]])
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_queries_of_whole_solutions_are_none_of_a_discrete_system(tmp_path, kind):
+    """Their ℓ is zero, and so was the interval that was proved of them."""
+    f = Forger(KINDS["diffusion in a plane, point, exact, discrete"].bundle(tmp_path / "b"), tmp_path / "f")
+    U = np.load(f.folder / "system" / "u.npy")
+    unasked(f, kind, {"maximum": float(U.max()), "minimum": float(U.min())})
+    good, said, _ = checked(f.seal())
+    assert not good, said
+    assert "no theorem" in said
+
+
+def test_a_value_of_a_solid_is_no_derivative(tmp_path):
+    """The ℓ of a point was that of whatever kind of query the certificate called it."""
+    f = Forger(KINDS["a solid in a plane, point, exact, discrete"].bundle(tmp_path / "b"), tmp_path / "f")
+    f.both(lambda rows: [row.update(kind="gradient") for row in rows])
+    good, said, _ = checked(f.seal())
+    assert not good
+    assert "is no query of such a body" in said
