@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from pinnpoint_verify.abaqus import Keywords
 from pinnpoint_verify.case_file import case_agrees
@@ -31,6 +34,8 @@ from pinnpoint_verify.rows import from_file
 from pinnpoint_verify.systems import Stored, assembled, is_matrix
 
 Row = dict[str, Any]
+NEAR = 1e-3
+"""How far nodes may be from their curves, against the shortest edge there."""
 DECKS = (".bdf", ".fem", ".nas", ".dat", ".inp")
 MOST = 2**32
 """Bytes of a file."""
@@ -168,9 +173,9 @@ def _mesh(text: str, suffix: str) -> MeshFile:
 
 
 class Placed:
-    """A mesh file's nodes and the stored ones, numbered by place."""
+    """A mesh file's nodes and the stored ones, numbered by place; those of `curves` were moved onto them."""
 
-    def __init__(self, file: MeshFile, bundle: Bundle) -> None:
+    def __init__(self, file: MeshFile, bundle: Bundle, curves: Iterable[str] = ()) -> None:
         self.file, nodes, self.cells = file, bundle.arrays["mesh/nodes"], np.asarray(bundle.arrays["mesh/cells"])
         d = nodes.shape[1]
         need(d in file.cells and not np.any(file.points[:, d:]), "inputs: the mesh file has another dimension")
@@ -179,17 +184,38 @@ class Placed:
         used = np.unique(self.cells)
         self.at = np.full(len(nodes), -1)
         self.at[used] = [order.get(row.tobytes(), -1) for row in np.asarray(nodes)[used] + 0.0]
-        need(np.all(self.at[used] >= 0), "inputs: the mesh file does not have the stored nodes")
-        self.own = np.sort(self.at[self.cells], axis=1)
         other = np.sort(self.number[np.concatenate(file.cells[d])], axis=1)
+        self.outer = outer(np.sort(np.concatenate(file.cells[d]), axis=1))
+        self.moved = self._on_curves(used[self.at[used] < 0], places, other, nodes, curves)
+        fits = np.all(self.at[used] >= 0) and len(np.unique(self.at[used])) == len(used)
+        need(fits, "inputs: the mesh file does not have the stored nodes")
+        self.own = np.sort(self.at[self.cells], axis=1)
         need(_set(self.own) == _set(other), "inputs: not the mesh file's cells")
         self.in_order = np.array_equal(self.own, other)
-        self.outer = outer(np.sort(np.concatenate(file.cells[d]), axis=1))
+
+    def _on_curves(self, lost: Array, places: Array, cells: Array, nodes: Array, curves: Iterable[str]) -> float:
+        """How far nodes of described groups were moved at most: to their curves, on which they are shown to be."""
+        rows = [self.number[rows].ravel() for g in curves if (rows := self._rows(g)) is not None]
+        on = np.unique(np.concatenate(rows)) if rows else np.zeros(0, dtype=int)
+        if not len(lost) or not len(on):
+            return 0.0
+        size = np.full(len(places), np.inf)
+        for a, b in combinations(range(cells.shape[1]), 2):
+            length = np.sqrt(((places[cells[:, a]] - places[cells[:, b]]) ** 2).sum(axis=1))
+            np.minimum.at(size, cells[:, a], length)
+            np.minimum.at(size, cells[:, b], length)
+        far, nearest = cKDTree(places[on]).query(nodes[lost])
+        fits = far <= NEAR * (1.0 + 1e-9) * size[on[nearest]]
+        self.at[lost[fits]] = on[nearest[fits]]
+        return float(far.max())
 
     def facets(self, group: str) -> set[Any] | None:
         """Facets of a group of the file, by places; None where it has none of that name."""
-        rows = self.outer if group == "boundary" else boundary_rows(self.file, group, self.outer)
+        rows = self._rows(group)
         return None if rows is None else _set(np.sort(self.number[rows], axis=1))
+
+    def _rows(self, group: str) -> Array | None:
+        return self.outer if group == "boundary" else boundary_rows(self.file, group, self.outer)
 
     def inside(self, group: str) -> Array | None:
         """Which of the stored cells are in a group of the file."""
@@ -200,7 +226,8 @@ class Placed:
 
 def mesh_agrees(file: MeshFile, bundle: Bundle, case: Row, proof: Row) -> tuple[str, bool]:
     """Cells, groups of facets and coefficients of groups of cells are those of the file: by coordinates."""
-    placed, problem, said, left = Placed(file, bundle), case["problem"], [", cells"], list[str]()
+    placed, problem, left = Placed(file, bundle, case.get("geometry") or {}), case["problem"], list[str]()
+    said = [f", cells{f' with nodes moved onto curves by up to {placed.moved:.2g}' if placed.moved else ''}"]
     stored = _stored_facets(bundle, problem, proof)
     for (word, group), facets in stored.items():
         own = placed.facets(group)

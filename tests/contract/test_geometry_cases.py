@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import meshio
+import numpy as np
 import pytest
 
 from pinnpoint.cli.main import main
-from pinnpoint.mesh.round import ball_mesh
+from pinnpoint.mesh.round import ball_mesh, disc_mesh
+from tests.soundness.test_bundle_forged import Forger
 
 CASE = """
 title = "Torsion of a shaft"
@@ -98,6 +101,40 @@ def test_a_sphere_and_a_cylinder_are_read_and_held_against_the_mesh(tmp_path, ca
     case.write_text(text.replace("{SHAPE}", "{ cylinder = [0, 0, 0], axis = [0, 0, 1], radius = 1 }"))
     assert main(["check", str(case)]) == 2
     assert "away from the cylinder" in capsys.readouterr().err
+
+
+def written(path, points, cells) -> None:
+    """A plane .msh file."""
+    X, T = np.column_stack([points, np.zeros(len(points))]).tolist(), (cells + 1).tolist()
+    lines = ["$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes", str(len(X))]
+    lines += [f"{i + 1} {x!r} {y!r} {z!r}" for i, (x, y, z) in enumerate(X)]
+    lines += ["$EndNodes\n$Elements", str(len(T)), *(f"{i + 1} 2 2 0 1 {a} {b} {c}" for i, (a, b, c) in enumerate(T))]
+    path.write_text("\n".join([*lines, "$EndElements\n"]))
+
+
+def test_a_mesh_file_whose_nodes_were_moved_onto_their_curve_is_the_bundles(tmp_path, capsys):
+    mesh, part, case = disc_mesh(5), tmp_path / "disc.msh", tmp_path / "case.toml"
+    rim = np.hypot(*mesh.points.T) > 0.99
+    X = mesh.points * np.where(rim, 1.0 + 1e-5, 1.0)[:, None]
+    text = CASE.replace('generate = "disc"\ncells = 6', f'file = "{part.name}"').replace("rim =", "boundary =")
+    case.write_text(text.replace("{SHAPE}", TRUE["circle"]))
+    written(part, X, mesh.cells)
+    assert main(["certify", str(case), "--quiet"]) == 0
+    bundle, held = tmp_path / "case" / "bundle", ["--inputs", str(tmp_path)]
+    capsys.readouterr()
+    assert main(["verify", str(bundle), *held]) == 0
+    out = capsys.readouterr().out
+    assert "cells with nodes moved onto curves by up to 1e-05" in out
+    assert "declared: mesh and prediction" not in out
+    along = np.stack([-X[:, 1], X[:, 0]], axis=1)
+    for step, move in ((1e-6, ~rim), (1e-3, rim)):  # inside, and farther than vertices are moved
+        written(part, X + step * along * move[:, None], mesh.cells)
+        digest = hashlib.sha256(part.read_bytes()).hexdigest()
+        forger = Forger(bundle)
+        forger.json("certificate.json", lambda d, sha=digest: d["inputs"]["mesh"].update(sha256=sha))
+        forger.seal()
+        assert main(["verify", str(bundle), *held]) == 1
+        assert "the mesh file does not have the stored nodes" in capsys.readouterr().out
 
 
 SOLID = """
