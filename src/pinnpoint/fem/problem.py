@@ -16,6 +16,7 @@ from pinnpoint.certifiers.protocols import Certifier, Liftable, Problem
 from pinnpoint.fem.assembling.elements import Nodes
 from pinnpoint.fem.assembling.enriched import Enrichment
 from pinnpoint.fem.curved.bending import Bending
+from pinnpoint.fem.data.borders import bodies
 from pinnpoint.fem.data.coefficients import Data
 from pinnpoint.fem.data.held import HeldBoundary
 from pinnpoint.fem.fields import of_cells, of_group
@@ -83,7 +84,7 @@ class FiniteElements(Problem):
 
     def curve_notes(self) -> tuple[str, ...]:
         """What looks curved and is not."""
-        return curve_notes(self.mesh)
+        return curve_notes(self.mesh, bodies=bodies(self.mesh, self.given))
 
     @abstractmethod
     def enriched(self, U: Vector) -> Enrichment:

@@ -27,6 +27,8 @@ REFINED_CORNER = np.deg2rad(20.0)
 FEWEST = 4
 """Turns in a row, or planes side by side, that make a curve."""
 MOST_NAMES = 8
+BORDER = ""
+"""The name of what lies between groups of cells and is no group itself."""
 APART = 3.0
 """A side longer than its neighbours by this factor is straight between two curves."""
 
@@ -62,11 +64,15 @@ class Bent:
     gap: Vector
 
 
-def curves(mesh: Mesh) -> tuple[Curve, ...]:
-    """The boundary groups that look curved, each facet counted in the smallest group that has it."""
-    if mesh.dim == 1:
+def curves(mesh: Mesh, bodies: Index | None = None) -> tuple[Curve, ...]:
+    """The boundary groups that look curved, each facet counted in the smallest group that has it.
+
+    With numbers of `bodies` for the cells, the borders between these instead.
+    """
+    if mesh.dim == 1 or (bodies is not None and not np.any(bodies)):
         return ()
-    bent = _in_the_plane(mesh) if mesh.dim == 2 else _in_space(mesh)
+    sheet = _outer(mesh) if bodies is None else _between(mesh, bodies)
+    bent = (_in_the_plane if mesh.dim == 2 else _in_space)(mesh, *sheet)
     if not len(bent.facets):
         return ()
     keys = facet_keys(bent.facets, len(mesh.points))
@@ -77,17 +83,32 @@ def curves(mesh: Mesh) -> tuple[Curve, ...]:
     found = []
     for i in np.unique(owner).tolist():
         at = owner == i
-        name, turn = BOUNDARY if i < 0 else names[i], float(np.rad2deg(np.median(bent.turn[at])))
+        name, turn = (
+            (BOUNDARY if bodies is None else BORDER) if i < 0 else names[i],
+            float(np.rad2deg(np.median(bent.turn[at]))),
+        )
         found.append(Curve(name, int(at.sum()), turn, float(bent.gap[at].max())))
     return tuple(sorted(found, key=lambda curve: -curve.gap))
 
 
-def curve_notes(mesh: Mesh, known: Collection[str] = ()) -> tuple[str, ...]:
+def curve_notes(mesh: Mesh, known: Collection[str] = (), bodies: Index | None = None) -> tuple[str, ...]:
     """For people: what looks curved, and how far the mesh is from it; nothing where all is straight.
 
-    Groups that are `known` have curves of their own.
+    Groups that are `known` have curves of their own. Borders between `bodies` are told of after the boundary.
     """
-    found = [curve for curve in curves(mesh) if curve.group not in known]
+    notes = _told(mesh, [curve for curve in curves(mesh) if curve.group not in known])
+    inside = [] if bodies is None else [curve for curve in curves(mesh, bodies) if curve.group not in known]
+    if inside:
+        what = "polygon" if mesh.dim == 2 else "polyhedron"
+        notes += (
+            f"the border between groups of cells with other data looks curved ({sum(c.facets for c in inside)} "
+            f"facets); intervals are for the {what} that these facets bound; its distance from the curve is about "
+            f"{inside[0].gap:.2g}",
+        )
+    return notes
+
+
+def _told(mesh: Mesh, found: list[Curve]) -> tuple[str, ...]:
     if not found:
         return ()
     body, what = ("polygon", "curve") if mesh.dim == 2 else ("polyhedron", "curved surface")
@@ -109,9 +130,17 @@ def _outer(mesh: Mesh) -> tuple[Any, Any]:
     return unique[opposite[row, cell]], mesh.cells[cell, mesh.dim - row]
 
 
-def _in_the_plane(mesh: Mesh) -> Bent:
+def _between(mesh: Mesh, bodies: Index) -> tuple[Any, Any]:
+    """Facets between bodies (F, d), and the vertex opposite each of them in that with the lower number."""
+    unique, opposite, count = mesh._facet_table
+    one, two = both(opposite, np.broadcast_to(bodies, opposite.shape), len(count))
+    low = np.where((count == 2) & (one != two), np.minimum(one, two), -1)
+    row, cell = np.nonzero(low[opposite] == bodies)
+    return unique[opposite[row, cell]], mesh.cells[cell, mesh.dim - row]
+
+
+def _in_the_plane(mesh: Mesh, edges: Any, inner: Any) -> Bent:
     """Sides are runs of facets in line; a curve is a run of sides that turn the same way by small angles."""
-    edges, inner = _outer(mesh)
     X, n = mesh.points, len(mesh.points)
     d, e = X[edges[:, 1]] - X[edges[:, 0]], X[inner] - X[edges[:, 0]]
     clockwise = d[:, 0] * e[:, 1] < d[:, 1] * e[:, 0]
@@ -166,9 +195,8 @@ def _arcs(edges: Index, side: Index, length: Vector, one: Index, two: Index, ang
     return Bent(edges[representative[curved]], turns, gap)
 
 
-def _in_space(mesh: Mesh) -> Bent:
+def _in_space(mesh: Mesh, faces: Any, inner: Any) -> Bent:
     """A curved surface: triangles all of whose vertices lie on edges that bend a little."""
-    faces, inner = _outer(mesh)
     X = mesh.points
     A, B, C = (X[faces[:, k]] for k in range(3))
     normal = np.cross(B - A, C - A)

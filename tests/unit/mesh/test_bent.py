@@ -254,3 +254,28 @@ def test_refined_second_order_meshes_have_the_same_map_however_often(d):
         far = root.bends.moved(straight.reshape(-1, d))[0] - child.bends.moved(own.reshape(-1, d))[0]
         assert np.abs(far).max() < 1e-14
     assert len(child.bends.profiles.edges) > len(edges)
+
+
+@pytest.mark.parametrize("solid", [False, True])
+def test_meshes_are_refined_as_finely_as_one_likes_beside_a_coarse_curve(solid):
+    """New vertices inside go with the curve: cells far thinner than the first chords' sagitta are not turned over."""
+    mesh = ring_mesh(0.3, 1.0, 3, 16)
+    problem = (
+        pp.fem.Elasticity(mesh, young=1.0, poisson=0.3, fixed={"outer": (0.0, 0.0)}, geometry=RING)
+        if solid
+        else pp.fem.ReactionDiffusion(mesh, 1.0, geometry=RING)
+    )
+    refiner, sagitta = problem.refiner(), 0.3 * (1.0 - math.cos(math.pi / 16))
+    for _ in range(9):
+        X = problem.mesh.points[problem.mesh.cells]
+        near = (np.hypot(X[..., 0] - 0.3 * math.cos(0.19), X[..., 1] - 0.3 * math.sin(0.19)) < 0.06).any(axis=1)
+        refiner.refine(np.flatnonzero(near), problem.cuts)
+        problem = problem.refined(refiner.mesh, refiner.parents)
+    mesh = problem.mesh
+    hole = np.unique(mesh.facets("hole"))
+    assert np.abs(np.hypot(*mesh.points[hole].T) - 0.3).max() < 1e-15
+    edges = mesh.points[mesh.facets("hole")]
+    assert np.hypot(*(edges[:, 1] - edges[:, 0]).T).min() < sagitta
+    assert mesh.volumes.min() > 0.0
+    E = np.sqrt(((mesh.points[mesh.cells] - mesh.points[np.roll(mesh.cells, 1, axis=1)]) ** 2).sum(axis=2))
+    assert (mesh.volumes / E.max(axis=1) ** 2).min() > 0.05

@@ -16,6 +16,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.fem.assembling.elements import Nodes
 from pinnpoint.fem.assembling.operators import is_opaque
 from pinnpoint.fem.curved.bent import Carried, Spread, Through, carried, on_groups, turned
+from pinnpoint.fem.data.borders import bodies
 from pinnpoint.fem.data.coefficients import own
 from pinnpoint.fem.data.sources import by_groups, source_of
 from pinnpoint.fem.data.varied import Parts, diffusion_parts, reaction_parts, regions_of
@@ -28,7 +29,7 @@ from pinnpoint.mesh.bent.shapes import Shape
 from pinnpoint.mesh.bent.simple import require_simple
 from pinnpoint.mesh.bent.surfaces import on_surfaces
 from pinnpoint.mesh.curves import curve_notes
-from pinnpoint.mesh.facets import edge_table
+from pinnpoint.mesh.facets import edge_table, facet_keys
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.middles import STRAIGHT, Middles
 from pinnpoint.mesh.quadrature import at_points, conical
@@ -70,13 +71,15 @@ class Bending:
     second_order: Mesh | None = None
     """The mesh with its mid-side nodes, where these are its geometry."""
     origin: Bending | None = None
-    """Of a refined second-order mesh: the geometry that was refined."""
+    """Of a refined mesh: the geometry that was refined."""
 
     __repr__ = brief
 
     @classmethod
     def of(cls, mesh: Mesh, geometry: Mapping[str, Shape] | None, *, far: bool = False) -> Bending | None:
         """From curves of boundary groups, or from mid-side nodes; None where there are neither."""
+        if geometry is not None and not isinstance(geometry, Mapping):
+            raise InputError(f"geometry: must be a table from boundary groups to curves; got {type(geometry).__name__}")
         if mesh.middles is not None:
             return cls._of_second_order(mesh, geometry)
         if not geometry:
@@ -94,7 +97,12 @@ class Bending:
             chords = [arcs(points, offset, moved.facets(g), shape, g) for g, shape in geometry.items()]
             bends = Bends(moved, joined(chords), offset)
         require_cover(bends)
-        words = tuple(f"the boundary '{group}' is {shape.words}" for group, shape in geometry.items())
+        outer = facet_keys(mesh.boundary, len(mesh.points))
+        kinds = {group: np.isin(facet_keys(mesh.facets(group), len(mesh.points)), outer).all() for group in geometry}
+        words = tuple(
+            f"the {'boundary' if kinds[group] else 'border'} '{group}' is {shape.words}"
+            for group, shape in geometry.items()
+        )
         return cls(moved, bends, dict(geometry), words)
 
     @classmethod
@@ -148,7 +156,7 @@ class Bending:
         if not self.geometry:
             return self.words
         own = (f"{words}; intervals of the PDE's own solution are for it" for words in self.words)
-        return (*own, *curve_notes(self.mesh, self.geometry))
+        return (*own, *curve_notes(self.mesh, self.geometry, bodies(self.mesh, self.given)))
 
     def translated(self, given: Mapping[str, Any]) -> tuple[Mesh, dict[str, Any]]:
         """The mesh with groups for bent cells, and the data of the problem on it."""
@@ -229,12 +237,16 @@ class Bending:
         return found
 
     def on(self, mesh: Mesh) -> Mesh:
-        """A refined mesh with its vertices on the curves, or where the map of a second-order mesh takes them."""
+        """A refined mesh with its vertices where the map of the first one takes them, and on the curves."""
         mesh = unmarked(mesh)
+        root = self.root(mesh)
+        points = root.bends.moved(mesh.points)[0]  # curved.md, step 2f
+        points[: len(root.mesh.points)] = root.mesh.points
         if not self.geometry:
-            return self._of_children(mesh)
-        points, _ = projected(mesh, self.geometry, far=True)
-        return Mesh(points, mesh.cells, mesh.cell_groups, mesh.facet_groups)
+            return root._of_children(mesh, points)
+        placed = Mesh(points, mesh.cells, mesh.cell_groups, mesh.facet_groups)
+        points, _ = projected(placed, self.geometry, far=True)
+        return Mesh(points, mesh.cells, mesh.cell_groups, mesh.facet_groups, remarks=mesh.remarks)
 
     def root(self, mesh: Mesh) -> Bending:
         """The geometry of which a mesh is a refinement: refinements go on from the first straight mesh."""
@@ -242,19 +254,16 @@ class Bending:
         refines = len(mesh.points) >= len(own) and np.array_equal(mesh.points[: len(own)], own)
         return self if refines or self.origin is None else self.origin
 
-    def _of_children(self, mesh: Mesh) -> Mesh:
+    def _of_children(self, mesh: Mesh, points: Vector) -> Mesh:
         """The second-order mesh whose map is that of this one, from a refinement of its straight mesh.
 
         On a part of a cell a quadratic map is the quadratic map of its values at the part's nodes.
         """
-        root = self.root(mesh)
-        assert root.second_order is not None
-        assert root.second_order.middles is not None
+        assert self.second_order is not None
+        assert self.second_order.middles is not None
         edges = edge_table(mesh.cells, len(mesh.points))[0]
-        points = root.bends.moved(mesh.points)[0]
-        points[: len(root.mesh.points)] = root.mesh.points
-        middle = root.bends.moved(mesh.points[edges].mean(axis=1))[0]  # curved.md, step 2f
-        middles = Middles(edges, middle, root.second_order.middles.source).off(points)
+        middle = self.bends.moved(mesh.points[edges].mean(axis=1))[0]  # curved.md, step 2f
+        middles = Middles(edges, middle, self.second_order.middles.source).off(points)
         return Mesh(points, mesh.cells, mesh.cell_groups, mesh.facet_groups, middles=middles, remarks=mesh.remarks)
 
     def require_outside(self, X: Vector, reach: Vector, what: str) -> None:

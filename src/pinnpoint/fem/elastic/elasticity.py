@@ -312,9 +312,13 @@ class Elasticity(SolidProblem):
         if isinstance(given["body"], np.ndarray) and self.weights is not None:
             given["body"] = self.weights[parents]
         order = None if self.quadrature == QUADRATURE[self.degree] else self.quadrature
-        if self.bending is not None:
-            mesh, given["geometry"] = self.bending.on(mesh), self.bending.geometry
-        return type(self)(mesh, **given, quadrature=order, degree=self.degree)
+        if self.bending is None:
+            return type(self)(mesh, **given, quadrature=order, degree=self.degree)
+        given["geometry"] = self.bending.geometry
+        made = type(self)(self.bending.on(mesh), **given, quadrature=order, degree=self.degree)
+        assert made.bending is not None
+        set_fields(made.bending, origin=self.bending.root(mesh))
+        return made
 
     @property
     def domain(self) -> str:
