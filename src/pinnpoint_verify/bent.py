@@ -68,12 +68,12 @@ class Bent:
             need(np.all(np.isin(np.arange(len(facets)), self.face_of)), "bent: faces of no cell")
             some = np.unique(np.concatenate([facets[:, [0, 1]], facets[:, [0, 2]], facets[:, [1, 2]]]), axis=0)
             need(np.array_equal(some, self.edges), "bent: edges that no bent face has")
-        rim = np.concatenate([outer(cells), facets])
-        need(len(np.unique(rim, axis=0)) == len(outer(cells)), "bent: facets inside the domain")
-        self._on_curves()
+        self._on_curves(facets)
 
-    def _on_curves(self) -> None:
+    def _on_curves(self, facets: Array) -> None:
         """Vertices lie on their curves; in the plane directions are across the chords."""
+        rim, kinds = outer(self.cells), self.group if self.d == 2 else self.face_group
+        every = np.unique(np.concatenate([np.delete(self.cells, k, axis=1) for k in range(self.d + 1)]), axis=0)
         size = ON * float(np.abs(self.nodes).max())
         for k, text in enumerate(self.levels):
             at = np.unique(self.edges[self.group == k])
@@ -83,8 +83,9 @@ class Bent:
             need(np.all(far <= size), "bent: vertices are not on their curve")
             value, slope = level_at(text, self.nodes)
             near = np.abs(value) <= size * np.sqrt((slope**2).sum(axis=1))
-            own = (self.group if self.d == 2 else self.face_group) == k
-            self.straight += int(np.sum(near[outer(self.cells)].all(axis=1))) - int(np.sum(own))
+            own = facets[kinds == k]
+            inside = len(np.unique(np.concatenate([rim, own]), axis=0)) > len(rim)  # a border between coefficients
+            self.straight += int(np.sum(near[every if inside else rim].all(axis=1))) - len(own)
         along = np.diff(self.nodes[self.edges], axis=1)[:, 0]
         across = np.abs((along * self.D).sum(axis=1)) <= 1e-12 * (along**2).sum(axis=1)
         need(self.d == 3 or np.all(across), "bent: a direction is not across its chord")

@@ -16,7 +16,10 @@ def read_geometry(table: Table, kind: Kind[Any]) -> dict[str, Shape]:
     """Curves by group."""
     found = {group: _shape(Table(table.key(group), table.take(group), table.folder)) for group in table.data}
     if found and not kind.curved:
-        raise InputError(f"geometry: curved boundaries are not supported for kind = '{kind.name}'; remove it")
+        raise InputError(
+            f"geometry: curved boundaries are not supported for kind = '{kind.name}'; without it intervals are for the "
+            "domain that the mesh covers, and the certificate says how far it is from curves"
+        )
     return found
 
 

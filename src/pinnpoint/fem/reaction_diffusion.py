@@ -304,6 +304,19 @@ class ReactionDiffusion(ScalarQueries):
         neumann = {} if neumann is None else neumann
         require_boundary(self.mesh, neumann, "neumann")
         require_apart(self.mesh, self.held, {"neumann": neumann}, 1, "dirichlet")
+        if self.bending is not None:  # carried back as the problem's own
+            first = self.bending
+            made = ReactionDiffusion(
+                first.mesh if first.second_order is None else first.second_order,
+                source,
+                dirichlet={},
+                neumann=neumann,
+                quadrature=self.quadrature,
+                degree=self.degree,
+                floating=True,
+                geometry=first.geometry,
+            )
+            return made.b
         return _load(self.nodes, parsed(source, "source"), parsed(neumann, "neumann"), self.quadrature)
 
     def family(self, loads: ArrayLike, base: ArrayLike | None = None, names: Sequence[str] | None = None) -> LoadFamily:

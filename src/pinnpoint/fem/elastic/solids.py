@@ -13,6 +13,7 @@ from pinnpoint.base.arrays import Index, Limits, Mask, whole
 from pinnpoint.base.errors import InputError
 from pinnpoint.fem.curved.bending import Bending
 from pinnpoint.fem.data.coefficients import per_cell, split
+from pinnpoint.fem.data.conditions import require_boundary
 from pinnpoint.fem.elastic.elastic_loads import even_traction
 from pinnpoint.fem.elastic.elastic_queries import ElasticQueries
 from pinnpoint.fem.elastic.loads import Load
@@ -86,7 +87,9 @@ def bending_of(mesh: Mesh, geometry: Mapping[str, Shape] | None) -> Bending | No
             "geometry: solids in space are the polyhedron of their mesh, and certificates say how far its groups are "
             "from curved surfaces; leave it out"
         )
-    return Bending.of(mesh, geometry)
+    bending = Bending.of(mesh, geometry)
+    require_boundary(mesh, geometry, "geometry")
+    return bending
 
 
 def arcs_of(bending: Bending, T: Topology, held: Mask) -> Arcs:
