@@ -29,26 +29,31 @@ def balances(u, nodes, stiffness, alpha, beta):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def solve_fans(alpha, beta, own, left, entered, ahead, behind, target, forward, share, shared, closed, sums, out):  # type: ignore[no-untyped-def]
-    """As `_Part.solve` without prescribed fluxes; `sums` is room for n + 1 numbers."""
+    """As `_Part.solve` without prescribed fluxes; `sums` is room for n + 3 numbers of each fan.
+
+    Fans are the inner loop: what is read lies in the order of reading.
+    """
     n, count = own.shape
+    defect, pulled = sums[n + 1], sums[n + 2]
     for j in range(count):
-        defect = 0.0
-        if shared:
-            for k in range(n):
-                defect += beta[own[k, j]]
-        total = pulled = 0.0
-        sums[0] = 0.0
+        defect[j] = pulled[j] = sums[0, j] = 0.0
+    if shared:
         for k in range(n):
-            rise = beta[own[k, j]]
+            for j in range(count):
+                defect[j] += beta[own[k, j]]
+    for k in range(n):
+        for j in range(count):
+            rise, total = beta[own[k, j]], sums[k, j]
             if shared:
-                rise -= share[k, j] * defect
-            pulled += behind[k, j] * (total - alpha[entered[k, j]])
+                rise -= share[k, j] * defect[j]
+            pull = pulled[j] + behind[k, j] * (total - alpha[entered[k, j]])
             total += rise
-            pulled += ahead[k, j] * (total + alpha[left[k, j]])
-            sums[k + 1] = total
-        for k in range(len(target)):
-            at = k + 1 if closed else k
-            out[target[k, j]] = (sums[at] - pulled) * forward[k, j]  # continuous.md, step 1d
+            pulled[j] = pull + ahead[k, j] * (total + alpha[left[k, j]])
+            sums[k + 1, j] = total
+    for k in range(len(target)):
+        at = k + 1 if closed else k
+        for j in range(count):
+            out[target[k, j]] = (sums[at, j] - pulled[j]) * forward[k, j]  # continuous.md, step 1d
 
 
 @njit(cache=True, nogil=True, inline="always")

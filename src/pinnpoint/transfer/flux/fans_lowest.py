@@ -166,7 +166,7 @@ class _Part:
         """The same, where no flux is prescribed."""
         from pinnpoint.transfer.energy.linear_compiled import solve_fans
 
-        shared, sums = self.share is not None, np.empty(len(self.own) + 1)
+        shared, sums = self.share is not None, np.empty((len(self.own) + 3, self.own.shape[1]))
         share = self.ahead if self.share is None else self.share
         of_slots = self.own, self.left, self.entered, self.ahead, self.behind
         solve_fans(alpha, beta, *of_slots, self.target, self.forward, share, shared, self.closed, sums, out)
