@@ -99,10 +99,10 @@ def function(f: object) -> Callable[[Vector], Any]:
 
 def checked_vertices(vertices: ArrayLike) -> Vector:
     """Vertices (N, m + 1, d) of simplices, or a refusal."""
-    V = floats("vertices", vertices)
+    V = floats("vertices", vertices, copy=False)
     if V.ndim != 3 or not 1 <= V.shape[1] <= 4 or V.shape[2] < max(1, V.shape[1] - 1):
         raise InputError(f"vertices: must have shape (N, m + 1, d) with m ≤ 3 and m ≤ d; got {V.shape}")
-    if V.size and not float(np.abs(V).max()) < 2.0**480:
+    if V.size and not -(2.0**480) < float(V.min()) <= float(V.max()) < 2.0**480:
         raise InputError("vertices: must be finite and below 2**480")
     return V
 

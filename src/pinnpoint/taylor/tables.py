@@ -93,11 +93,11 @@ def rest(m: int, q: int) -> Vector:
 def bernstein(m: int, q: int) -> tuple[Vector, Vector]:
     """From monomials to Bernstein coefficients of degree q, (coefficients, M), and which of them belong to vertices.
 
-    A product with a linear function of vertex values l is (b l)_i = Σ_k (i_k / |i|) b_{i − e_k} l_k.
+    A polynomial of degree q in λ has the Bernstein coefficients of its monomials over the multinomials.
     """
     S = space(m, q)
     corners = [[1 if k > i else -1 for k in range(m + 1)] for i in range(m)]
-    forms: dict[tuple[int, ...], dict[tuple[int, ...], Fraction]] = {(0,) * m: {(0,) * (m + 1): Fraction(1)}}
+    forms: dict[tuple[int, ...], dict[tuple[int, ...], int]] = {(0,) * m: {(0,) * (m + 1): 1}}  # polynomials in λ
     columns = []
     for powers in map(tuple, S.powers.tolist()):
         if any(powers):
@@ -110,15 +110,16 @@ def bernstein(m: int, q: int) -> tuple[Vector, Vector]:
         columns.append(form)
     indices = sorted(columns[0])
     at_vertices = np.array([max(i) == q for i in indices])
-    return _rounded([[column[i] for column in columns] for i in indices]), at_vertices
+    ways = [columns[0][i] for i in indices]  # λ^i is B_i over their number, the multinomial
+    return _frozen([[column[i] / n for column in columns] for i, n in zip(indices, ways, strict=True)]), at_vertices
 
 
-def _product(b: dict[tuple[int, ...], Fraction], values: list[int]) -> dict[tuple[int, ...], Fraction]:
-    out: dict[tuple[int, ...], Fraction] = {}
+def _product(b: dict[tuple[int, ...], int], values: list[int]) -> dict[tuple[int, ...], int]:
+    out: dict[tuple[int, ...], int] = {}
     for index, v in b.items():
         for k, value in enumerate(values):
             raised = tuple(p + (j == k) for j, p in enumerate(index))
-            out[raised] = out.get(raised, Fraction(0)) + Fraction(raised[k], sum(raised)) * v * value
+            out[raised] = out.get(raised, 0) + v * value
     return out
 
 

@@ -559,14 +559,14 @@ class Continuum:
 
         With `less`, (C, d + 1 or 1, d, m), they are to be near κ∇v_h less that.
         """
-        b = self._pieces(nodal)
-        slopes = self._slopes(b)
+        slopes = self._slopes(nodal)
         if rest is not None:
-            slopes += (rest[0] / self.kappa)[:, None, None, None] * self._slopes(self._pieces(rest[1]))
             # operators.md, step 13c
+            slopes += (rest[0] / self.kappa)[:, None, None, None] * self._slopes(rest[1])
         if less is not None:
             slopes = slopes - less / self.kappa[:, None, None, None]  # lift.md, step 13c
-        source = source - self.reaction[:, None, None] * b
+        if np.any(self.reaction):
+            source = source - self.reaction[:, None, None] * self._pieces(nodal)
         order = self.degree - 1
         # continuous.md, step 1d
         return equilibrate(
@@ -577,12 +577,17 @@ class Continuum:
         """Bernstein coefficients of states (m, size) on the cells, (C, pairs, m)."""
         return np.stack([bernstein(u[self.cell_nodes], self.d, self.degree) for u in nodal], axis=2)
 
-    def _slopes(self, b: Vector) -> Vector:
-        """Gradients at the vertices of the cells, or of linear elements one a cell, (C, d + 1 or 1, d, m)."""
-        d, count = self.d, self.d + 1 if self.degree == 2 else 1
-        slopes = np.zeros((len(b), count, d, b.shape[2]))
+    def _slopes(self, nodal: Vector) -> Vector:
+        """Gradients of states at the vertices of the cells, or of linear elements one a cell, (C, d + 1 or 1, d, m)."""
+        d = self.d
+        if self.degree == 1:
+            w = nodal.T[self.cell_nodes]
+            slopes = np.matmul(self.topology.gradients[:, 1:].transpose(0, 2, 1), w[:, 1:] - w[:, :1])
+            return np.asarray(slopes[:, None])
+        b = self._pieces(nodal)
+        slopes = np.zeros((len(b), d + 1, d, b.shape[2]))
         number = {pair: p for p, pair in enumerate(pairs(d))}
-        for at in range(count):
+        for at in range(d + 1):
             for other in set(range(d + 1)) - {at}:
                 rise = 2.0 * (b[:, number[min(at, other), max(at, other)]] - b[:, number[at, at]])
                 slopes[:, at] += self.topology.gradients[:, other, :, None] * rise[:, None, :]
