@@ -17,7 +17,7 @@ import numpy as np
 from pinnpoint_verify.checker import UNIT, Ball, gamma, up
 from pinnpoint_verify.heat import Axis, Instant, Side, TimeRule
 from pinnpoint_verify.model_jets import Jet, coordinates, formula, jets
-from pinnpoint_verify.models import Model, flat, space
+from pinnpoint_verify.models import Model, space, together
 from pinnpoint_verify.network_models import weighed
 from pinnpoint_verify.reader import Array, Bundle, larger, need
 
@@ -98,17 +98,10 @@ def value_at(u: Prediction, at: Array, time: float) -> Ball:
 
 def _stacked(fed: list[Jet]) -> Jet:
     like = fed[0].v
-
-    def stack(parts: list[Model | None]) -> Model | None:
-        if all(p is None for p in parts):
-            return None
-        full = [flat(like, Ball(np.zeros_like(like.e))) if p is None else p for p in parts]
-        return Model(like.S, np.stack([p.C for p in full], axis=1), np.stack([p.e for p in full]))
-
-    v = stack([f.v for f in fed])
+    v = together([f.v for f in fed], like)
     assert v is not None
     rows = [[f.g[i] for f in fed] for i in range(len(fed[0].g))], [[f.h[i] for f in fed] for i in range(len(fed[0].h))]
-    return Jet(v, *([stack(each) for each in part] for part in rows))
+    return Jet(v, *([together(each, like) for each in part] for part in rows))
 
 
 def _activated(h: Jet, name: str) -> Jet:

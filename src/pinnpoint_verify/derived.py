@@ -99,7 +99,7 @@ def numbers_agree(row: Row, parts: list[Row], along: tuple[Numbers, Row] | None 
         proved = principal_holds(ends, row["order"], low, high)
     else:
         B = form(row["kind"], len(parts), nu)
-        below, over = norm_holds(B, ends, low, Fraction(10) ** 999), norm_holds(B, ends, Fraction(0), high)
+        below, over = at_least(B, ends, low), at_most(B, ends, high)
         if along is not None:
             y, part = along
             found = along_holds(B, ends, y, (Fraction(part["lower"]), Fraction(part["upper"])), low, high)
@@ -148,10 +148,13 @@ def dot(x: Numbers, y: Numbers) -> Fraction:
     return sum((a * b for a, b in zip(x, y, strict=True)), Fraction(0))
 
 
-def norm_holds(B: list[Numbers], ends: list[tuple[Fraction, Fraction]], low: Fraction, high: Fraction) -> bool:
-    """A convex function is largest at a vertex; below, p(x) ≥ cᵀBx / p(c) by Cauchy and Schwarz."""
-    if high < 0 or any(dot(list(x), times(B, list(x))) > high * high for x in product(*ends)):
-        return False
+def at_most(B: list[Numbers], ends: list[tuple[Fraction, Fraction]], high: Fraction) -> bool:
+    """A convex function is largest at a vertex."""
+    return high >= 0 and all(dot(list(x), times(B, list(x))) <= high * high for x in product(*ends))
+
+
+def at_least(B: list[Numbers], ends: list[tuple[Fraction, Fraction]], low: Fraction) -> bool:
+    """p(x) ≥ cᵀBx / p(c) by Cauchy and Schwarz."""
     if low <= 0:
         return True
     c, r = [(a + b) / 2 for a, b in ends], [(b - a) / 2 for a, b in ends]

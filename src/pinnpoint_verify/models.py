@@ -9,6 +9,7 @@ or derivatives of the producing side is used.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 from itertools import product as tuples
@@ -130,6 +131,14 @@ def flat(like: Model, c: Ball) -> Model:
     C = np.zeros_like(like.C)
     C[0] = c.m
     return Model(like.S, C, np.array(np.broadcast_to(c.r, like.e.shape)) + 0.0)
+
+
+def together(parts: Sequence[Model | None], like: Model) -> Model | None:
+    """Models one above the other, zero where there is none; None where there is none at all."""
+    if all(p is None for p in parts):
+        return None
+    full = [flat(like, Ball(np.zeros_like(like.e))) if p is None else p for p in parts]
+    return Model(like.S, np.stack([p.C for p in full], axis=1), np.stack([p.e for p in full]))
 
 
 def _table(name: str, p: Array, K: int) -> list[Ball]:

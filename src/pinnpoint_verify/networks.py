@@ -16,7 +16,7 @@ import numpy as np
 from pinnpoint_verify.checker import UNIT, Ball, Shape, areas, gamma, up
 from pinnpoint_verify.enclosures import PEAK, Part, Sums, children, pairs, rule
 from pinnpoint_verify.model_jets import Jet, formula, jets
-from pinnpoint_verify.models import Model, flat, space
+from pinnpoint_verify.models import Model, space, together
 from pinnpoint_verify.network_models import ACTIVATIONS, Field, times
 from pinnpoint_verify.reader import Array, Refused, larger
 
@@ -70,16 +70,10 @@ def field(j: Jet) -> Field:
 def stacked(fed: list[Field]) -> Field:
     """One field with a row for each of them."""
     like = fed[0].v
-
-    def stack(parts: list[Model | None]) -> Model | None:
-        if all(p is None for p in parts):
-            return None
-        full = [flat(like, Ball(np.zeros_like(like.e))) if p is None else p for p in parts]
-        return Model(like.S, np.stack([p.C for p in full], axis=1), np.stack([p.e for p in full]))
-
-    v = stack([f.v for f in fed])
+    v = together([f.v for f in fed], like)
     assert v is not None
-    return Field(v, [stack([f.g[i] for f in fed]) for i in range(len(fed[0].g))], stack([f.lap for f in fed]))
+    slopes = [together([f.g[i] for f in fed], like) for i in range(len(fed[0].g))]
+    return Field(v, slopes, together([f.lap for f in fed], like))
 
 
 def ordered(V: Array) -> Array:

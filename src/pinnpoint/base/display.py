@@ -34,28 +34,28 @@ def titled(record: Any, told: Iterable[tuple[str, str]]) -> str:
 
 def table(told: Iterable[tuple[str, str]]) -> str:
     """Names and what they are."""
-    found = list(told)
+    pairs = list(told)
     body = "".join(
         f'<tr><th style="text-align:left">{escape(clipped(name, WORD))}</th>'
         f'<td style="text-align:left">{escape(clipped(value, WORD))}</td></tr>'
-        for name, value in found[:MOST]
+        for name, value in pairs[:MOST]
     )
-    more = f"<p>and {len(found) - MOST} more</p>" if len(found) > MOST else ""
+    more = f"<p>and {len(pairs) - MOST} more</p>" if len(pairs) > MOST else ""
     return f"<table><tbody>{body}</tbody></table>{more}"
 
 
 def rows(record: Any, deep: bool = True) -> list[tuple[str, str]]:
     """Fields by name, without large ones: those of records in it beside them, mappings from names by entries."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for one in fields(record):
         value = record.__dict__.get(one.name)
         if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-            found |= {k: said(v) for k, v in value.items() if not _nothing(v) and k not in found}
+            texts |= {k: said(v) for k, v in value.items() if not _nothing(v) and k not in texts}
         elif is_dataclass(value) and not _text(value):
-            found |= {k: v for k, v in (rows(value, deep=False) if deep else ()) if k not in found}
-        elif one.repr and not _nothing(value) and (_text(value) or not callable(value)) and one.name not in found:
-            found[one.name] = said(value)
-    return list(found.items())
+            texts |= {k: v for k, v in (rows(value, deep=False) if deep else ()) if k not in texts}
+        elif one.repr and not _nothing(value) and (_text(value) or not callable(value)) and one.name not in texts:
+            texts[one.name] = said(value)
+    return list(texts.items())
 
 
 def _nothing(value: Any) -> bool:

@@ -23,9 +23,9 @@ def free_memory(root: Path = Path("/")) -> float:
 
 
 def _machine(root: Path) -> float:
-    found = _fields(root / "proc/meminfo").get("MemAvailable")
-    if found is not None:
-        return found
+    available = _fields(root / "proc/meminfo").get("MemAvailable")
+    if available is not None:
+        return available
     try:
         return float(os.sysconf("SC_PHYS_PAGES")) * float(os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):
@@ -90,10 +90,10 @@ def _number(text: str) -> float:
 
 def _fields(path: Path, mark: str = ":", unit: float = 1024.0) -> dict[str, float]:
     """Lines "name: number", the numbers in kB unless told otherwise."""
-    found = {}
+    numbers = {}
     for line in _text(path).splitlines():
-        name, _, rest = line.partition(mark)
-        value = _number(rest.split()[0]) if rest.split() else math.inf
+        name, _, size = line.partition(mark)
+        value = _number(size.split()[0]) if size.split() else math.inf
         if math.isfinite(value):
-            found[name] = unit * value
-    return found
+            numbers[name] = unit * value
+    return numbers

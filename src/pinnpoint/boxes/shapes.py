@@ -53,25 +53,25 @@ class Shape:
 
     def meets(self, low: Vector, high: Vector) -> Mask:
         """Which boxes may meet the domain; the first columns are of space."""
-        found = np.ones(len(low), dtype=np.bool_)
+        mask = np.ones(len(low), dtype=np.bool_)
         if self.ball is not None:
             near, _ = _distances(self.ball[0], low, high)
-            found &= near <= self.ball[1] * (1.0 + SURE)  # region.md, step 3a
+            mask &= near <= self.ball[1] * (1.0 + SURE)  # region.md, step 3a
         for centre, radius in self.holes:
             _, far = _distances(centre, low, high)
-            found &= far >= radius * (1.0 - SURE)  # region.md, step 3a
-        return found
+            mask &= far >= radius * (1.0 - SURE)  # region.md, step 3a
+        return mask
 
     def holds(self, P: Vector) -> Mask:
         """Which points are surely inside."""
-        found = np.ones(len(P), dtype=np.bool_)
+        mask = np.ones(len(P), dtype=np.bool_)
         for i, (a, b) in enumerate(self.sides):
-            found &= (P[:, i] > a) & (P[:, i] < b)
+            mask &= (P[:, i] > a) & (P[:, i] < b)
         if self.ball is not None:
-            found &= _distances(self.ball[0], P, P)[1] < self.ball[1] * (1.0 - SURE)
+            mask &= _distances(self.ball[0], P, P)[1] < self.ball[1] * (1.0 - SURE)
         for centre, radius in self.holes:
-            found &= _distances(centre, P, P)[0] > radius * (1.0 + SURE)
-        return found
+            mask &= _distances(centre, P, P)[0] > radius * (1.0 + SURE)
+        return mask
 
 
 def shape_of(

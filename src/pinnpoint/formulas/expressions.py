@@ -185,9 +185,9 @@ def parse(text: object, variables: Sequence[str] = ("x", "y", "z"), *, name: str
     if len(text) > MAX_LENGTH:
         raise InputError(f"{name}: at most {MAX_LENGTH} characters are read; got {len(text)}")
     parser = _Parser(name, text, tuple(variables))
-    found = Expression(text.strip(), tuple(variables), name, parser.run())
-    _require_digits(found)
-    return found
+    expression = Expression(text.strip(), tuple(variables), name, parser.run())
+    _require_digits(expression)
+    return expression
 
 
 def _require_digits(f: Expression) -> None:

@@ -120,9 +120,9 @@ def glued(T: Topology, gluing: Gluing) -> Topology:
     number[two] = one
     kept = np.setdiff1d(number, two)
     new = np.searchsorted(kept, number)
-    found = object.__new__(Topology)
+    topology = object.__new__(Topology)
     set_fields(
-        found,
+        topology,
         points=T.points,
         cells=cells,
         facets=facets[kept],
@@ -134,18 +134,18 @@ def glued(T: Topology, gluing: Gluing) -> Topology:
         _rows=T.facets,
         _number=new,
     )
-    return found
+    return topology
 
 
 def by_class(T: Topology, gluing: Gluing) -> Topology:
     """A glued topology with the numbers of classes in the place of those of vertices, and the same geometry."""
-    found = object.__new__(Topology)
+    topology = object.__new__(Topology)
     names = ("points", "cell_facets", "facet_cells", "sign", "_keys", "_pairs", "_rows", "_number")
     rest: dict[str, Any] = {name: getattr(T, name) for name in names}
-    set_fields(found, cells=gluing.vertex[T.cells], facets=gluing.vertex[T.facets], **rest)
+    set_fields(topology, cells=gluing.vertex[T.cells], facets=gluing.vertex[T.facets], **rest)
     for name in ("edges", "_cofactors", "orientation", "volumes", "gradients", "diameters"):
-        found.__dict__[name] = getattr(T, name)
-    return found
+        topology.__dict__[name] = getattr(T, name)
+    return topology
 
 
 def seams(points: Vector, gluing: Gluing) -> Vector:

@@ -125,10 +125,10 @@ class Mesh:
 
     def with_facets(self, groups: Mapping[str, Index]) -> Mesh:
         """The same mesh with more groups of its boundary facets, which are taken as they are."""
-        found = copy(self)
-        set_fields(found, facet_groups=ReadOnly({**self.facet_groups, **groups}))
+        mesh = copy(self)
+        set_fields(mesh, facet_groups=ReadOnly({**self.facet_groups, **groups}))
         frozen(*groups.values())
-        return found
+        return mesh
 
     def _repr_html_(self) -> str:
         """Numbers, groups and a drawing, for notebooks."""

@@ -92,9 +92,9 @@ class Lift:
 
     def folded(self, folds: Sequence[Fold]) -> Lift:
         """The same function made periodic between these planes."""
-        found = copy(self)
-        set_fields(found, folds=tuple(folds))
-        return found
+        lift = copy(self)
+        set_fields(lift, folds=tuple(folds))
+        return lift
 
     @staticmethod
     def opaque(

@@ -130,10 +130,10 @@ class VectorLift:
         return [part.dressed(row(last, c), X, axes, pairs) for c, part in enumerate(self.parts)]
 
     def _along(self, v: Direction, X: list[TaylorModel]) -> TaylorModel:
-        found = constant(0.0)
+        model = constant(0.0)
         for x, jet in zip(v, self.jets(X, ()), strict=True):
-            found = found + x * jet.value
-        return found
+            model = model + x * jet.value
+        return model
 
     def _strain(self, i: int, j: int, X: list[TaylorModel]) -> TaylorModel:
         u = self.jets(X)
@@ -143,20 +143,20 @@ class VectorLift:
         return stress_of(self.jets(X), i, j, law)
 
     def _traction(self, i: int, n: Direction, law: Law, t: Any, X: list[TaylorModel]) -> TaylorModel:
-        u, found = self.jets(X), _model(t, X)
+        u, model = self.jets(X), _model(t, X)
         for j, x in enumerate(n):
             if x is not ZERO:
-                found = found - times(x, stress_of(u, i, j, law))  # lift.md, step 8
-        return found
+                model = model - times(x, stress_of(u, i, j, law))  # lift.md, step 8
+        return model
 
     def _work(self, load: Sequence[Any], law: Law | None, X: list[TaylorModel]) -> TaylorModel:
-        u, found = self.jets(X, () if law is None else None), constant(0.0)
+        u, model = self.jets(X, () if law is None else None), constant(0.0)
         for f, jet in zip(load, u, strict=True):
-            found = found + times(constant(2.0), times(_model(f, X), jet.value))
+            model = model + times(constant(2.0), times(_model(f, X), jet.value))
         for i, j in product(range(len(u) if law is not None else 0), repeat=2):
             assert law is not None
-            found = found - times(stress_of(u, i, j, law), u[i].gradient[j])  # lift.md, step 12
-        return found
+            model = model - times(stress_of(u, i, j, law), u[i].gradient[j])  # lift.md, step 12
+        return model
 
     def _bent(self, i: int, law: Law, X: list[TaylorModel]) -> TaylorModel:
         return times(law[1], self.jets(X)[i].laplacian)
@@ -189,13 +189,13 @@ class Sum:
 def stress_of(u: Sequence[Jet], i: int, j: int, law: Law) -> TaylorModel:
     """σ_ij = λ δ_ij Σ_k ∂_k u_k + μ (∂_i u_j + ∂_j u_i)."""
     lam, mu = law
-    found = times(mu, plus(u[i].gradient[j], u[j].gradient[i]))
+    model = times(mu, plus(u[i].gradient[j], u[j].gradient[i]))
     if i == j:
         trace = ZERO
         for k, jet in enumerate(u):
             trace = plus(trace, jet.gradient[k])
-        found = plus(found, times(lam, trace))
-    return found
+        model = plus(model, times(lam, trace))
+    return model
 
 
 def _model(g: Any, X: list[TaylorModel]) -> TaylorModel:

@@ -93,7 +93,7 @@ class Monitor:
         limited = self.limit is not None or any(one.limit or one.accept is not None for one in self.derived)
         self.accept = _limits(accept, tolerance, len(self.names), limited)
         self.solver, self.options = solver, dict(options or {})
-        self.counts: Counter[str] = Counter({action: 0 for action in ACTIONS})
+        self.counts: Counter[str] = Counter(dict.fromkeys(ACTIONS, 0))
         self._bins = np.zeros(len(EDGES) + 1, dtype=np.int64)
         self._lock = threading.Lock()
         self._closed = False

@@ -26,8 +26,8 @@ def marked(data: dict[str, Any], tolerance: Any) -> dict[str, Any]:
 
 def places(data: Mapping[str, Any]) -> Any:
     """Where the queries sit, if all of them do."""
-    found = [row.get("at") for row in data["queries"]]
-    return None if None in found else np.array(found)
+    places = [row.get("at") for row in data["queries"]]
+    return None if None in places else np.array(places)
 
 
 def joined(states: Sequence[Mapping[str, Any]], loads: Sequence[str] | None = None) -> dict[str, Any]:

@@ -32,10 +32,10 @@ def foremost(rows: list[Mapping[str, Any]], most: int) -> list[int]:
 
 def convergence(data: Mapping[str, Any]) -> str:
     """Radii over unknowns, mesh by mesh, with the tolerances."""
-    found = data.get("refinement")
-    if not found or len(found["steps"]) < 2:
+    course = data.get("refinement")
+    if not course or len(course["steps"]) < 2:
         return ""
-    rows, steps = data["queries"], found["steps"]
+    rows, steps = data["queries"], course["steps"]
     dofs = np.array([s["dofs"] for s in steps], dtype=float)
     radii = np.array([[np.nan if r is None else r for r in s["radius"]] for s in steps])
     shown = foremost(rows, MOST_LINES)
@@ -48,7 +48,7 @@ def convergence(data: Mapping[str, Any]) -> str:
     unit = bracketed(common(data))
     title = "Radius of each interval over the number of unknowns"
     picture = Plot(title, "unknowns", f"radius{unit}", lines, True, True, marks).svg()
-    ended = f'<p class="note">Refinement stopped early: {text(found["stopped"])}.</p>' if found.get("stopped") else ""
+    ended = f'<p class="note">Refinement stopped early: {text(course["stopped"])}.</p>' if course.get("stopped") else ""
     return f'<div class="plots"><div>{picture}</div>{_steps(steps, unit)}</div>{ended}'
 
 

@@ -52,8 +52,8 @@ class Verdict:
 
 def said(row: Mapping[str, Any]) -> float | None:
     """What the prediction says: the model's own output, or that of its projection."""
-    found: float | None = row["value"] if row.get("raw") is None else row["raw"]
-    return found
+    value: float | None = row["value"] if row.get("raw") is None else row["raw"]
+    return value
 
 
 def an_error(row: Mapping[str, Any]) -> str | None:
@@ -90,8 +90,8 @@ def missed(row: Mapping[str, Any]) -> bool:
 
 def decided(row: Mapping[str, Any], asked: str = "accept") -> str | None:
     """The verdict on the prediction, or with "limit" on the true value; None: not asked."""
-    found: str | None = row.get("verdicts", {}).get(asked)
-    return found
+    verdict: str | None = row.get("verdicts", {}).get(asked)
+    return verdict
 
 
 def asking(data: Mapping[str, Any], asked: str) -> list[Mapping[str, Any]]:
@@ -119,18 +119,18 @@ def judge(data: Mapping[str, Any]) -> Verdict:
         word = {"deterministic": "proved", "probabilistic": "certified"}.get(guarantee, "estimated")
         narrow = ", all within tolerance" if len(asked) == len(rows) > 1 else ", within tolerance" if asked else ""
         headline = f"{len(rows)} {noun} {word}{narrow}"
-    found, kept = ([str(decided(row, asked)) for row in asking(data, asked)] for asked in ("accept", "limit"))
-    words = {*found, *kept}
+    accepted, limited = ([str(decided(row, asked)) for row in asking(data, asked)] for asked in ("accept", "limit"))
+    words = {*accepted, *limited}
     kind = "open" if guarantee == "estimate" or "undecided" in words else "good"
     kind = "bad" if wide or words & {"beyond", "violated"} else kind
-    if found:
-        headline += f"; {_decisions(found, len(rows) + len(data.get('derived', [])), chance(telling(rows)))}"
+    if accepted:
+        headline += f"; {_decisions(accepted, len(rows) + len(data.get('derived', [])), chance(telling(rows)))}"
     worst, share = _furthest(rows)
     if worst is not None and share >= FAR and guarantee != "estimate":
-        kind = "off" if kind == "good" and not kept else kind
+        kind = "off" if kind == "good" and not limited else kind
         headline += f"; at ‘{name(worst['name'])}’ the prediction is off by {percent(share)}"
-    if kept:
-        headline = f"{_limits(kept, chance(telling(rows)))}; {headline}"
+    if limited:
+        headline = f"{_limits(limited, chance(telling(rows)))}; {headline}"
     return Verdict(kind, headline, f"{_worst(rows)} {_worth(telling(rows), data)}{_left(rows)}")
 
 
@@ -146,8 +146,8 @@ def on_a_mesh(data: Mapping[str, Any]) -> bool:
 
 def left_by_mesh(row: Mapping[str, Any]) -> float | None:
     """The estimate of what the mesh leaves of a query."""
-    found: float | None = row.get("mesh_estimate")
-    return found
+    estimate: float | None = row.get("mesh_estimate")
+    return estimate
 
 
 def _left(rows: list[Mapping[str, Any]]) -> str:
@@ -165,31 +165,31 @@ def _left(rows: list[Mapping[str, Any]]) -> str:
     )
 
 
-def _decisions(found: list[str], rows: int, confidence: float | None) -> str:
+def _decisions(verdicts: list[str], rows: int, confidence: float | None) -> str:
     """How many predictions are proved to be good enough, or not to be; or with which confidence they are."""
-    count = {word: found.count(word) for word in ("within", "beyond", "undecided")}
-    if count["within"] == len(found):
-        where = " everywhere it was asked" if len(found) > 1 else ""
-        where = f" at {len(found)} of {rows} queries, where it was asked" if len(found) < rows else where
+    count = {word: verdicts.count(word) for word in ("within", "beyond", "undecided")}
+    if count["within"] == len(verdicts):
+        where = " everywhere it was asked" if len(verdicts) > 1 else ""
+        where = f" at {len(verdicts)} of {rows} queries, where it was asked" if len(verdicts) < rows else where
         if confidence is not None:
             return f"the prediction is good enough{where} with confidence {share(confidence)}"
         return f"the prediction is proved good enough{where}"
     proved, luck = ("proved ", "") if confidence is None else ("", f", with confidence {share(confidence)}")
     parts = [f"{count[w]} {proved}{w} what is accepted" for w in ("beyond", "within") if count[w]]
     parts += [f"{count['undecided']} undecided"] if count["undecided"] else []
-    return f"of {len(found)} prediction{'s' if len(found) > 1 else ''} {', '.join(parts)}{luck}"
+    return f"of {len(verdicts)} prediction{'s' if len(verdicts) > 1 else ''} {', '.join(parts)}{luck}"
 
 
-def _limits(found: list[str], confidence: float | None) -> str:
+def _limits(verdicts: list[str], confidence: float | None) -> str:
     """How many limits are proved to hold, or to be violated; or with which confidence."""
     proved, luck = ("proved ", "") if confidence is None else ("", f" with confidence {share(confidence)}")
-    if set(found) == {"holds"}:
-        one = len(found) == 1
+    if set(verdicts) == {"holds"}:
+        one = len(verdicts) == 1
         holds = ("holds" if one else "hold") if luck else f"{'is' if one else 'are'} proved to hold"
-        return f"{'the limit' if one else f'all {len(found)} limits'} {holds}{luck}"
+        return f"{'the limit' if one else f'all {len(verdicts)} limits'} {holds}{luck}"
     words = {"violated": f"{proved}violated", "holds": "proved to hold" if proved else "held", "undecided": "undecided"}
-    parts = [f"{found.count(word)} {text}" for word, text in words.items() if word in found]
-    return f"of {len(found)} limit{'s' if len(found) > 1 else ''} {', '.join(parts)}{luck}"
+    parts = [f"{verdicts.count(word)} {text}" for word, text in words.items() if word in verdicts]
+    return f"of {len(verdicts)} limit{'s' if len(verdicts) > 1 else ''} {', '.join(parts)}{luck}"
 
 
 def _furthest(rows: list[Mapping[str, Any]]) -> tuple[Mapping[str, Any] | None, float]:
@@ -224,12 +224,12 @@ def _worst(rows: list[Mapping[str, Any]]) -> str:
         )
     scale = abs(row["center"])
     if row["radius"] < SHARP * scale:
-        found = f"is {near(row['center'])}, known to ±{above(row['radius'], 2)}"
+        truth_words = f"is {near(row['center'])}, known to ±{above(row['radius'], 2)}"
     else:
-        found = "lies between {} and {}".format(*interval(row["lower"], row["upper"]))
+        truth_words = "lies between {} and {}".format(*interval(row["lower"], row["upper"]))
     share = f", {percent(least / scale)} of the value" if scale > 0.0 and 1e-3 < least / scale < 100.0 else ""
     return (
-        f"At ‘{name(row['name'])}’ the prediction says {near(said(row))}, and the {truth(row)} {found}: "
+        f"At ‘{name(row['name'])}’ the prediction says {near(said(row))}, and the {truth(row)} {truth_words}: "
         f"it is off by at least <b>{below(least)}</b>{share}."
     )
 

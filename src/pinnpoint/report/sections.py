@@ -234,8 +234,8 @@ def origin(data: Mapping[str, Any]) -> str:
     """The certificate's id, inputs with their hashes, versions, and the problem."""
     own = data.get("id")
     rows = [f'<tr><th scope="row">certificate</th><td><code>{text(own)}</code></td></tr>'] if own else []
-    for what, found in (data.get("inputs") or {}).items():
-        items = found.items() if isinstance(found, Mapping) else [("", found)]
+    for what, entry in (data.get("inputs") or {}).items():
+        items = entry.items() if isinstance(entry, Mapping) else [("", entry)]
         details = "".join(
             f"<div><span>{text(key)}</span> "
             f"<code>{text(value if isinstance(value, str) else json.dumps(value))}</code></div>"

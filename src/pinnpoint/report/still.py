@@ -149,11 +149,11 @@ def barycentric(P: Vector) -> tuple[Vector, Vector]:
     flat = area == 0.0
     area = np.where(flat, 1.0, area)
     at = 0.5 - P[:, 0]  # pixels are seen at their middle
-    found = []
+    planes = []
     for a, b in ((f[:, 1], -f[:, 0]), (-e[:, 1], e[:, 0])):
         a, b = a / area, b / area
-        found.append(np.stack([a, b, np.where(flat, -np.inf, a * at[:, 0] + b * at[:, 1])], axis=1))
-    return found[0], found[1]
+        planes.append(np.stack([a, b, np.where(flat, -np.inf, a * at[:, 0] + b * at[:, 1])], axis=1))
+    return planes[0], planes[1]
 
 
 def encode(image: Bytes, palette: Bytes) -> bytes:

@@ -63,8 +63,8 @@ def shares(row: Mapping[str, Any], counted: list[str]) -> list[Share]:
     if endless:
         return [Share(name, None, 1.0 / len(endless)) for name in endless]
     total = sum(terms.values())
-    found = [Share(name, size, size / total if total > 0.0 else 0.0) for name, size in terms.items()]
-    return sorted(found, key=lambda part: -part.share)
+    parts = [Share(name, size, size / total if total > 0.0 else 0.0) for name, size in terms.items()]
+    return sorted(parts, key=lambda part: -part.share)
 
 
 def advise(row: Mapping[str, Any], data: Mapping[str, Any]) -> Advice:
@@ -155,10 +155,10 @@ def _hint(term: str, row: Mapping[str, Any], data: Mapping[str, Any]) -> str:
 
 def _wider(row: Mapping[str, Any], data: Mapping[str, Any]) -> str:
     """The first radius of the sweep that halves the interval."""
-    found = data.get("sweep")
-    if not found or row["radius"] is None:
+    sweep = data.get("sweep")
+    if not sweep or row["radius"] is None:
         return ""
     i = [r["name"] for r in data["queries"]].index(row["name"])
-    proved = [float(r[i]) for r in found["radius"]]
+    proved = [float(r[i]) for r in sweep["radius"]]
     k = next((k for k, r in enumerate(proved) if r <= 0.5 * row["radius"]), None)
-    return "" if k is None else f"radius {found['radii'][k]:.3g} would give ±{above(proved[k], 2)}"
+    return "" if k is None else f"radius {sweep['radii'][k]:.3g} would give ±{above(proved[k], 2)}"

@@ -73,11 +73,11 @@ def of_query(units: Units, quantities: Quantities, kind: str, dim: int = 3) -> s
 def labelled(data: Mapping[str, Any], quantities: Quantities, dim: int = 3) -> dict[str, Any]:
     """A certificate's data with the labels of the solution and of each query in it, under ``unit``."""
     units = data.get("units", "")
-    found = {**data, "unit": label(units, quantities.solution, dim)}
+    shown = {**data, "unit": label(units, quantities.solution, dim)}
     for key in ("queries", "derived"):
         rows = data.get(key, [])
-        found[key] = [{**row, "unit": of_query(units, quantities, str(row.get("kind", "")), dim)} for row in rows]
-    return found if found["derived"] else {key: found[key] for key in found if key != "derived"}
+        shown[key] = [{**row, "unit": of_query(units, quantities, str(row.get("kind", "")), dim)} for row in rows]
+    return shown if shown["derived"] else {key: shown[key] for key in shown if key != "derived"}
 
 
 def of_row(data: Mapping[str, Any], row: Mapping[str, Any]) -> str:
@@ -92,8 +92,8 @@ def of_field(data: Mapping[str, Any]) -> str:
 
 def common(data: Mapping[str, Any]) -> str:
     """The label that all queries of a certificate's data share; empty where they differ."""
-    found = {of_row(data, row) for row in data["queries"]}
-    return found.pop() if len(found) == 1 else ""
+    units = {of_row(data, row) for row in data["queries"]}
+    return units.pop() if len(units) == 1 else ""
 
 
 def own(data: Mapping[str, Any], row: Mapping[str, Any]) -> str:

@@ -206,12 +206,12 @@ class View:
 
 
 def _mesh(given: Any) -> Mesh:
-    found = getattr(given, "mesh", given)
-    if isinstance(found, Mesh):
-        return found
-    if not has(found, "p", "t"):
+    mesh = getattr(given, "mesh", given)
+    if isinstance(mesh, Mesh):
+        return mesh
+    if not has(mesh, "p", "t"):
         raise InputError(f"mesh: must be a mesh or a problem that has one; got {type(given).__name__}")
-    return Mesh(np.asarray(found.p).T, np.asarray(found.t).T)
+    return Mesh(np.asarray(mesh.p).T, np.asarray(mesh.t).T)
 
 
 def _field(seen: Surface, count: int, name: str, values: Any, load: str | None) -> Field:

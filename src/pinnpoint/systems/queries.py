@@ -332,9 +332,9 @@ class Queries:
         unknown = [name for one in derived for name in one.of if name not in self.names]
         if unknown:
             raise InputError(f"derived: '{unknown[0]}' is not among the queries")
-        found = copy(self)
-        set_fields(found, derived=tuple(derived))
-        return found
+        queries = copy(self)
+        set_fields(queries, derived=tuple(derived))
+        return queries
 
     def only(self, rows: Sequence[int]) -> Queries:
         """Some of the queries, by their numbers, without what is derived from them."""

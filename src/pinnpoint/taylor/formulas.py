@@ -84,10 +84,10 @@ def walk(expression: Expression, coordinates: Sequence[TaylorModel], watch: Watc
     """The model without regard to what is undefined on the way; `watch` is told the models of partial functions."""
 
     def call(kind: str, what: Any, operands: list[TaylorModel]) -> TaylorModel:
-        found: TaylorModel = -operands[0] if kind == "negate" else CALLS[kind][what](*operands)
+        model: TaylorModel = -operands[0] if kind == "negate" else CALLS[kind][what](*operands)
         if what in PARTIAL:
-            watch(what, operands, found)
-        return found
+            watch(what, operands, model)
+        return model
 
     return expression.fold(leaves(expression, coordinates, constant), call)
 

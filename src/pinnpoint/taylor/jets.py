@@ -62,7 +62,7 @@ class Jet:
         return self._each(lambda v: v if v is ZERO else -v)
 
     def __add__(self, other: Jet) -> Jet:
-        return self._both(other, lambda a, b: plus(a, b))
+        return self._both(other, plus)
 
     def __sub__(self, other: Jet) -> Jet:
         return self + (-other)
@@ -319,10 +319,10 @@ def jet_of(
                     "write a smooth formula"
                 )
             return Jet.constant(PLAIN[what](*(a.value for a in operands[::-1])), d)
-        found = operands[0].bent(FUNCTIONS[what]) if kind == "function" else _OPERATORS[what](*operands)
+        jet = operands[0].bent(FUNCTIONS[what]) if kind == "function" else _OPERATORS[what](*operands)
         if what in PARTIAL:
-            doubts.watch(what, (), found.value)
-        return found
+            doubts.watch(what, (), jet.value)
+        return jet
 
     leaf = leaves(expression, inputs, lambda value, error: Jet.constant(constant(value, error), d))
     return expression.fold(leaf, call).under(doubts)

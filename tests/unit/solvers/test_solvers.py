@@ -337,11 +337,15 @@ class Plain:
         return conjugate_gradients(lambda P: self.A @ P, lambda R: self.scale * R, b, 1e-9, 60)
 
 
+@pytest.fixture(scope="module")
+def large_solid():
+    return pp.fem.Elasticity(pp.io.generate("cube", 24), young=1e3, poisson=0.3, fixed={"left": 0.0})
+
+
 @pytest.mark.parametrize(("how", "late"), [("stale", 1), ("shifted columns", 0), ("overwrites", 0)])
-def test_spoilt_blocks_of_a_large_solid(how, late):
+def test_spoilt_blocks_of_a_large_solid(how, late, large_solid):
     """More than 40,000 unknowns, untouched settings; nothing loads it, so every true value is zero."""
-    problem = pp.fem.Elasticity(pp.io.generate("cube", 24), young=1e3, poisson=0.3, fixed={"left": 0.0})
-    system = problem.system
+    problem, system = large_solid, large_solid.system
     assert system.n > choice.ROUGH_FROM
     queries = problem.points([[0.5, 0.5, 0.5], [0.9, 0.2, 0.7]], component="z")
     U = 1e-3 * problem.space.project(np.random.default_rng(0).normal(size=problem.space.N)).U

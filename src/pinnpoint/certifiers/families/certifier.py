@@ -88,8 +88,8 @@ class FamilyCertifier(Prepared):
         )
         asked = {"accept": accept, "limit": limit}
         many = self.certify_many(state, _row("mu", mu), raw=outputs, residuals=residuals, **asked)
-        found: Certificate = many[0]
-        return found
+        certificate: Certificate = many[0]
+        return certificate
 
     def certify_raw(self, raw: ArrayLike, mu: ArrayLike, *, accept: Limits = None, limit: Any = None) -> FamilyBatch:
         """Raw outputs (S, K) alone, at O(K p) a load."""

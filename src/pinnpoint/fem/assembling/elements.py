@@ -211,12 +211,12 @@ def _derivative(p: Polynomial, a: int) -> Polynomial:
 
 
 def _product(p: Polynomial, q: Polynomial) -> Polynomial:
-    found: Polynomial = {}
+    polynomial: Polynomial = {}
     for s, x in p.items():
         for t, y in q.items():
             powers = tuple(a + b for a, b in zip(s, t, strict=True))
-            found[powers] = found.get(powers, Fraction(0)) + x * y
-    return found
+            polynomial[powers] = polynomial.get(powers, Fraction(0)) + x * y
+    return polynomial
 
 
 def _mean(p: Polynomial) -> Fraction:

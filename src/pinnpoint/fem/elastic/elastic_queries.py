@@ -326,10 +326,10 @@ class ElasticQueries(FiniteElements):
 
 
 def _joined(each: Sequence[Queries]) -> Queries:
-    found = each[0]
+    queries = each[0]
     for more in each[1:]:
-        found = found + more
-    return found
+        queries = queries + more
+    return queries
 
 
 def _listed(name: str | None) -> list[str] | None:

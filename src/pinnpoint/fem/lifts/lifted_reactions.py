@@ -38,8 +38,8 @@ class LiftedReaction(Lifted):
 
     def transfer(self, queries: Queries, tolerance: Limits = None, budget: int | None = None) -> Route:
         """The transfer of the rest, whose size is the prediction's error."""
-        found: Route = self.rest.transfer(queries, tolerance, budget)
-        return found
+        route: Route = self.rest.transfer(queries, tolerance, budget)
+        return route
 
     def unsolved(self, queries: Queries, budget: int | None = None) -> Certificate:
         """The largest error from the residual alone, where g does not fall."""

@@ -475,7 +475,7 @@ class Parabolic(MovingQueries):
             what = given[name]
             given[name] = what[parents] if isinstance(what, np.ndarray) and what.ndim in (1, 3) else what
         order = None if self.quadrature == ORDER[self.degree] else self.quadrature
-        made = type(self)(
+        return type(self)(
             mesh,
             **given,
             nodes=self.grid.halved,
@@ -485,4 +485,3 @@ class Parabolic(MovingQueries):
             quadrature=order,
             file=self.file,
         )
-        return made

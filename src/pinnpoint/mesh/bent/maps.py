@@ -248,13 +248,13 @@ class Bends:
         """Φ and J from models of the coordinates over simplices, each within one cell; the last ones are kept."""
         S = coordinates[0].space
         name = f"{S.d} {S.q} {digest(*(a for x in coordinates for a in (x.C[: 1 + S.d], x.e)))}"
-        found = self._seen.get(name)
-        if found is None:
-            found = self._at(coordinates)
+        local = self._seen.get(name)
+        if local is None:
+            local = self._at(coordinates)
             if len(self._seen) >= KEPT:
                 self._seen.clear()
-            self._seen[name] = found
-        return found
+            self._seen[name] = local
+        return local
 
     def _at(self, coordinates: Sequence[TaylorModel]) -> Local:
         rows = self.rows(middles(coordinates))
@@ -356,13 +356,13 @@ class Bends:
     def where(self, X: Vector) -> Moved:
         """Φ and J at points; the last ones are kept: all entries of A ask for the same."""
         name = digest(X)
-        found = self._last.get(name)
-        if found is None:
-            found = Moved(*self.moved(X))
+        moved = self._last.get(name)
+        if moved is None:
+            moved = Moved(*self.moved(X))
             while len(self._last) >= ASKED:
                 self._last.pop(next(iter(self._last)))
-            self._last[name] = found
-        return found
+            self._last[name] = moved
+        return moved
 
     @cached_property
     def _last(self) -> dict[str, Moved]:
@@ -434,10 +434,10 @@ def loosened(model: TaylorModel, more: Vector) -> TaylorModel:
 
 def total(parts: Sequence[TaylorModel]) -> TaylorModel:
     """The sum."""
-    found = parts[0]
+    model = parts[0]
     for part in parts[1:]:
-        found = found + part
-    return found
+        model = model + part
+    return model
 
 
 def cofactors(J: Sequence[Sequence[TaylorModel]]) -> tuple[tuple[TaylorModel, ...], ...]:

@@ -123,7 +123,7 @@ def write_bundle(
 def unchecked(certificate: Certificate, problem: Any, prediction: Any, queries: Queries) -> str:
     """Why a bundle of a case cannot be re-checked; empty where it can, but for witnesses that are not found later."""
     moving = _in_time(certificate, problem, prediction, queries)
-    if isinstance(problem, SelfCertifying) or isinstance(problem, MovingQueries) or moving is not None:
+    if isinstance(problem, SelfCertifying | MovingQueries) or moving is not None:
         return moving or ""
     return _against(certificate, _as_certified(certificate, problem, prediction), prediction, queries)
 

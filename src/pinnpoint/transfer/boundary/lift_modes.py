@@ -26,22 +26,22 @@ Polynomial = dict[tuple[int, ...], int]
 
 
 def _times(p: Polynomial, q: Polynomial) -> Polynomial:
-    found: Polynomial = {}
+    polynomial: Polynomial = {}
     for a, x in p.items():
         for b, y in q.items():
             key = tuple(i + j for i, j in zip(a, b, strict=True))
-            found[key] = found.get(key, 0) + x * y
-    return found
+            polynomial[key] = polynomial.get(key, 0) + x * y
+    return polynomial
 
 
 def _difference(a: int, b: int, power: int, count: int) -> Polynomial:
     """(λ_b − λ_a)^power."""
-    found: Polynomial = {}
+    polynomial: Polynomial = {}
     for i in range(power + 1):
         key = [0] * count
         key[b], key[a] = i, power - i
-        found[tuple(key)] = comb(power, i) * (-1) ** (power - i)
-    return found
+        polynomial[tuple(key)] = comb(power, i) * (-1) ** (power - i)
+    return polynomial
 
 
 def powers_of(size: int) -> list[tuple[int, ...]]:

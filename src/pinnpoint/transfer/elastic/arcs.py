@@ -120,9 +120,9 @@ class Arcs:
         made = cls(T, facets, cells, q, np.asarray(~some.any(axis=1)), away)
         turned = np.stack([-made.e[:, 1], made.e[:, 0]], axis=1)
         sign = np.sign((turned * made.n).sum(axis=1))
-        found = cls(T, facets, cells, sign[:, None] * q, made.free, away)
-        found._require_room()
-        return found
+        arcs = cls(T, facets, cells, sign[:, None] * q, made.free, away)
+        arcs._require_room()
+        return arcs
 
     @cached_property
     def local(self) -> Index:
@@ -279,10 +279,10 @@ class Arcs:
         for _ in range(derivative):
             powers = np.arange(1, c.shape[1])
             c, wrong = c[:, 1:] * powers, wrong[:, 1:] * powers + gamma(4) * np.abs(c[:, 1:] * powers)
-        found = constant(c[:, -1], wrong[:, -1])
+        model = constant(c[:, -1], wrong[:, -1])
         for k in range(c.shape[1] - 2, -1, -1):
-            found = found * s + constant(c[:, k], wrong[:, k])
-        return found
+            model = model * s + constant(c[:, k], wrong[:, k])
+        return model
 
     def pulled(self, given: Sequence[tuple[Index, Sequence[Any]]]) -> Pulled:
         """Tractions t ds/dξ along the arcs as polynomials with remainders, from what is given on facets by components.

@@ -285,12 +285,12 @@ class Estimator:
 
     def _shapes(self, part: slice) -> Shapes:
         """Shapes of some cells; those of meshes that are not large are kept for the next side."""
-        found = self._kept.get((part.start, part.stop))
-        if found is None:
-            found = Shapes.of(self.points, self.topology.cells[part])
+        shapes = self._kept.get((part.start, part.stop))
+        if shapes is None:
+            shapes = Shapes.of(self.points, self.topology.cells[part])
             if len(self.kappa) <= KEPT:
-                self._kept[part.start, part.stop] = found
-        return found
+                self._kept[part.start, part.stop] = shapes
+        return shapes
 
     def outward(self, t: Vector, part: slice) -> Vector:
         """Densities s_kj of the outward flux at vertex j of the facet opposite k, (d + 1, d + 1, n), on some cells."""

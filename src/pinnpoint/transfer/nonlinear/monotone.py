@@ -340,7 +340,7 @@ class Monotone(Route):
         J, goal, model = self.goals[i], self.queries.goals[i], self.model
         if J.known:
             return Enclosed(J.constant, 0.0, J.data, max(0.0, J.error - J.data))
-        found = None
+        enclosed = None
         if pair is not None and z is not None:
             # indefinite.md, step 6c
             low, high, share = (self._grown(x) for x in model.estimator.product_bound(primal.bounds, pair))
@@ -354,7 +354,7 @@ class Monotone(Route):
             rounding = pair.rounding + off + 8.0 * UNIT * size + max(0.0, J.error - J.data) + 2.0 * J.scale * size
             rounding += PRODUCTS * 0.5 * (high - low) * (1.0 if model.medium is None else MODELS)
             rounding += PRODUCTS * 0.5 * more_or_less
-            found = Enclosed(
+            enclosed = Enclosed(
                 center,
                 float(up(max(0.0, 0.5 * (high - low) - share))),
                 float(up(share + pair.data + J.data + data)),
@@ -366,15 +366,15 @@ class Monotone(Route):
         other = pointwise(model, goal, primal.nodal, primal.bounds, primal.side.source) if plain else None
         if other is not None:
             other = other[0], self._grown(other[1]), self._grown(other[2])
-        if other is not None and (found is None or other[1] < found.radius):
-            dual = math.nan if found is None else found.dual
-            found = Enclosed(other[0], max(0.0, other[1] - other[2]), other[2], 0.0, dual)
-        if found is None:
+        if other is not None and (enclosed is None or other[1] < enclosed.radius):
+            dual = math.nan if enclosed is None else enclosed.dual
+            enclosed = Enclosed(other[0], max(0.0, other[1] - other[2]), other[2], 0.0, dual)
+        if enclosed is None:
             raise InputError(
                 f"query '{self.queries.names[i]}': no ball around {place_of(goal)} stays where the "
                 "diffusion is constant, and no end of the interval is fixed. Move the point, or say target='discrete'"
             )
-        return found
+        return enclosed
 
     def _at_state(self, i: int, primal: Primal) -> tuple[float, float, float]:
         """∫ w u_h + ∫ q·∇u_h − ∫ (c u_h + λu_h³)Φ, rounding, and what is not known of w, q and Φ."""

@@ -76,17 +76,17 @@ class LinearCells:
     __repr__ = brief
 
     def _cells(self, part: slice) -> Cells:
-        found = self._kept.get(part.start)
-        if found is None:
+        cells = self._kept.get(part.start)
+        if cells is None:
             E = self.estimator
             shapes, k = Shapes.of(E.points, E.topology.cells[part]), E.kappa[part]
             above = np.asarray(up(shapes.volume * (1.0 + shapes.slack), 4))
             edges = shapes.vertices[1:] - shapes.vertices[0]
             root = np.sqrt(shapes.d * above / k)
-            found = Cells(shapes, edges, above, root, shapes.slack + gamma(COUNT), k, E.reaction[part])
+            cells = Cells(shapes, edges, above, root, shapes.slack + gamma(COUNT), k, E.reaction[part])
             if len(E.kappa) <= KEPT:
-                self._kept[part.start] = found
-        return found
+                self._kept[part.start] = cells
+        return cells
 
     def measure(self, primal: Side, duals: Sequence[Side]) -> tuple[Bounds, list[Pair]]:
         """As `Estimator.measure`, for duals whose residual counts with a plus and whose sources do not act."""
@@ -131,9 +131,9 @@ class LinearCells:
         rows["size"][i, part] = up(cells.root * (largest + wrong), 16)
         rows["fuzz"][i, part] = up(cells.root * wrong, 16)
         loads, size = self._left(cells, side, part, w, top, blur, out, heavy, rows, i)
-        found = Left(w, slope, steep, top, blur, delta, delta.sum(axis=0), loads, size, side.source.error1[part])
-        rows["square"][i, part] = _inner(cells, found, found)  # continuous.md, step 2b
-        return found
+        left = Left(w, slope, steep, top, blur, delta, delta.sum(axis=0), loads, size, side.source.error1[part])
+        rows["square"][i, part] = _inner(cells, left, left)  # continuous.md, step 2b
+        return left
 
     def _left(
         self,

@@ -60,9 +60,9 @@ class Cards:
         """Field k of every card, counted from 0 after the name; empty where the card is shorter."""
         place = self.start[:-1] + k
         inside = place < self.start[1:]
-        found = np.zeros(len(self), dtype=self.fields.dtype)
-        found[inside] = self.fields[place[inside]]
-        return found
+        fields = np.zeros(len(self), dtype=self.fields.dtype)
+        fields[inside] = self.fields[place[inside]]
+        return fields
 
     def given(self, k: int) -> Any:
         """Which cards have something in field k."""
