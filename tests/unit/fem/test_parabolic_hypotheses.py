@@ -14,10 +14,21 @@ def rod(n=8, **given):
     return pp.fem.Parabolic(pp.io.generate("interval", n), **{"end": 0.1, "steps": n, **given})
 
 
-@pytest.mark.parametrize("given", [{"diffusion": "1 + t"}, {"reaction": "t"}, {"convection": ["1 + t"]}])
-def test_coefficients_that_move_are_refused(given):
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"diffusion": "1 + t"}, "diffusion"),
+        ({"diffusion": [["1 + t"]]}, "diffusion"),
+        ({"diffusion": {"a": "1 + t"}}, "diffusion 'a'"),
+        ({"reaction": "t"}, "reaction"),
+        ({"convection": ["1 + t"]}, "convection"),
+        ({"robin": {"left": ("1 + t", "1")}}, "robin 'left' coefficient"),
+        ({"initial": "x*t"}, "initial"),
+    ],
+)
+def test_coefficients_that_move_are_refused(given, name):
     """Modes in time are orthogonal where coefficients do not depend on it; (b·∇u)_k is not b·∇u_k elsewhere."""
-    with pytest.raises(pp.InputError, match="'t' is not known"):
+    with pytest.raises(pp.InputError, match=f"{name}: must not depend on t: .* got"):
         rod(**given)
 
 

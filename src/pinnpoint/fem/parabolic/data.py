@@ -7,6 +7,7 @@ them so, or take points and times apart, ``f(X, t)`` with (N, d) and (N,).
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -143,12 +144,27 @@ def moving_robin(dim: int, given: Any) -> dict[str, tuple[Any, Any]]:
             pair = tuple(pair.get(word) for word in ("coefficient", "value"))
         if not isinstance(pair, tuple | list) or len(pair) != 2 or any(x is None for x in pair):
             raise InputError(f"robin '{group}': must be a pair (coefficient, value); got {pair!r}")
+        require_still(f"robin '{group}' coefficient", pair[0])
         found[str(group)] = (pair[0], in_time(pair[1], f"robin '{group}' value", dim))
     return found
 
 
+def require_still(name: str, given: Any) -> None:
+    """Refuse texts in which t stands where nothing may depend on time."""
+    if isinstance(given, Mapping):
+        for key, part in given.items():
+            require_still(f"{name} '{key}'", part)
+    elif isinstance(given, list | tuple):
+        for part in given:
+            require_still(name, part)
+    elif isinstance(given, str) and re.search(r"\bt\b", given):
+        why = "it is u at t = 0" if name == "initial" else "source and boundary data may, and coefficients not"
+        raise InputError(f"{name}: must not depend on t: {why}; got {given!r}")
+
+
 def initial_data(given: Any) -> Any:
     """The initial values: a number, a formula in space, or a function of points (N, d)."""
+    require_still("initial", given)
     found = parsed(given, "initial")
     if isinstance(found, Mapping | list | tuple):
         raise InputError(f"initial: must be a number, a formula or a function of points; got {type(given).__name__}")

@@ -44,7 +44,7 @@ from pinnpoint.fem.data.sources import by_groups
 from pinnpoint.fem.data.varied import require_nonnegative
 from pinnpoint.fem.extraction import Extraction
 from pinnpoint.fem.parabolic.asking import MovingQueries
-from pinnpoint.fem.parabolic.data import in_time, initial_data, moving_robin, moving_sides
+from pinnpoint.fem.parabolic.data import in_time, initial_data, moving_robin, moving_sides, require_still
 from pinnpoint.fem.parabolic.extraction import as_moving, extract_moving
 from pinnpoint.fem.parabolic.lifted import MovingForecast, MovingLifted, cost, lift_of, lifted
 from pinnpoint.fem.parabolic.loads import TimeLoads
@@ -145,6 +145,8 @@ class Parabolic(MovingQueries):
     ) -> None:
         mesh, grid = as_mesh(mesh), TimeGrid.made(end, steps, nodes, grade, scheme, damped)
         require_states(grid.levels.size, len(mesh.points), file)
+        for name, what in (("diffusion", diffusion), ("reaction", reaction), ("convection", convection)):
+            require_still(name, what)
         sides, rims = moving_sides(mesh.dim, dirichlet, neumann, robin), moving_robin(mesh.dim, robin)
         stationary = ReactionDiffusion(
             mesh,
