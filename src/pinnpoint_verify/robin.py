@@ -62,6 +62,12 @@ class Exchange:
         self.mean = up(np.sqrt(np.maximum(flat, 0.0)) * (1.0 + 1e-14) + self.high + self.e2)
         """Upper bounds of the mean of |α|."""
 
+    def holds(self, rows: Any, number: float) -> bool:
+        """Whether the models say that α is a number there; one that was rounded, as 1/3, lies within their errors."""
+        same = (self.model.beta[rows] == number).all(axis=1) & (self.ends[0][rows] <= number)
+        same &= np.where(self.plain[rows], self.ends[0][rows] == number, self.high[rows] == 0.0)
+        return bool(np.all(same & np.where(self.plain[rows], self.top[rows] == number, number <= self.top[rows])))
+
     def numbers(self) -> list[tuple[int, float, float]]:
         """Facets that are points, with α there and its error."""
         error = up(self.high + self.e1 + self.e2)

@@ -485,8 +485,7 @@ class Samples:
         at = np.searchsorted(own.at, facets)
         bent = self.bent is not None and bool(np.any(self.bent.bent[mesh.owner[facets]]))
         if is_number(given) and not bent:
-            same = own.plain[at] & (own.model.beta[at, 0] == given) & (own.low[at] == given) & (own.top[at] == given)
-            need(np.all(same), "robin: not that of the case")
+            need(own.holds(at, given), "robin: not that of the case")
             return list(facets.tolist())
         need(isinstance(given, str) or bent, "robin: not that of the case")
         V = mesh.points[mesh.facets[facets]]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint_verify.checker import DIRICHLET, UNIT, Ball, Mesh, means, mix, quadratic, total, up
+from pinnpoint_verify.checker import DIRICHLET, UNIT, Ball, Mesh, gamma, means, mix, quadratic, total, up
 from pinnpoint_verify.domains import unfolded
 from pinnpoint_verify.enclosures import largest
 from pinnpoint_verify.model_jets import Jet, formula
@@ -228,7 +228,25 @@ def _moving(
                 bend = half * (Ball(w[:, 1]) + w[:, 0]) - w[:, 2]
                 shape = shape + (lam * lam).raised(Ball(-1.0)).scaled(bend)
         total_ = total_ + -(shape * powers[k])
-    return float(total_.top.max())
+    return float(_peak(total_).max())
+
+
+def _peak(f: Model) -> Array:
+    """Upper bound of |f| on its box by its Bernstein coefficients (docs/slabs.md, section 8)."""
+    S, q = f.S, f.S.q
+    line = np.array([[_blossom(i, a, q) for a in range(q + 1)] for i in range(q + 1)])
+    B = np.ones((1, len(S.powers)))
+    for a in S.powers.T:
+        B = (B[:, None] * line[None, :, a]).reshape(-1, len(S.powers))
+    found = np.abs(B @ f.C).max(axis=0)  # |B| ≤ 1
+    return up(found + f.e + gamma(2 * len(f.C) + 16) * f.size)
+
+
+def _blossom(i: int, a: int, q: int) -> float:
+    """The Bernstein coefficient i of ξ^a on [−1, 1], of degree q: the mean of products of a of i ones and q − i −1s."""
+    return sum(math.comb(i, j) * math.comb(q - i, a - j) * (1 - 2 * ((a - j) % 2)) for j in range(a + 1)) / math.comb(
+        q, a
+    )
 
 
 def agreed(mesh: MovingMesh, parts: list[Array]) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from pinnpoint_verify.checker import DIRICHLET, NEUMANN, Ball, means, mix, quadratic, total, up
+from pinnpoint_verify.constants import stays
 from pinnpoint_verify.formulas import plain
 from pinnpoint_verify.model_jets import formula
-from pinnpoint_verify.own import wanted
+from pinnpoint_verify.own import data_bounds, wanted
 from pinnpoint_verify.reader import Array, Bundle, larger, need, smaller
 from pinnpoint_verify.rows import is_number, same
 from pinnpoint_verify.slab_data import NAMES, Datum, Source, initial, moves
@@ -106,21 +107,35 @@ class Bundled:
         self.told.append("which cells are in the groups of the source")
         return [(every[region == k], Datum(text)) for k, text in enumerate(given)]
 
+    def _exchanges(self, said: Any, alpha: Any, rows: Array) -> None:
+        """α of a group: a number as it is, a formula by its models and bounds (docs/checking.md, step 14d)."""
+        own, mesh = self.mesh.exchange, self.mesh
+        if is_number(alpha):
+            need(own.holds(rows, alpha), "robin: not that of the case")
+            return
+        need(isinstance(said, str), "robin: not that of the case")
+        V, stored = mesh.points[mesh.facets[own.at[rows]]], np.stack([own.high, own.e1, own.e2], axis=1)[rows]
+        rest, kept = data_bounds(said, V, own.beta[rows], stored, self.close)
+        own.replace(rows, rest)
+        bounded = np.all(own.low[rows] > 0.0) and stays(said, V, *(end[rows] for end in own.ends))
+        need(bounded and not np.any(kept), "robin: a coefficient that is not proved to lie between its bounds")
+
     def _load(self) -> Fluxes | None:
-        """Fluxes, enclosed from the case's formulas; Robin coefficients that are formulas are refused."""
+        """Fluxes and Robin coefficients, enclosed from the case's formulas."""
         mesh, texts = self.mesh, self.proof["neumann"]
         given = [*self.said["neumann"].values(), *(pair[1] for pair in self.said["robin"].values())]
         need([_plain(x) for x in given] == texts, "neumann: not that of the case")
         alphas = [plain(pair[0]) for pair in self.said["robin"].values()]
-        need(all(map(is_number, alphas)), "robin: coefficients that are no numbers")
         own, at = mesh.exchange, np.zeros(0, dtype=int)
-        for k, alpha in enumerate(alphas):
+        for k, (alpha, pair) in enumerate(zip(alphas, self.said["robin"].values(), strict=True)):
+            if own is None:  # then no group may have a coefficient
+                need(alpha == 0.0, "robin: not that of the case")
+                continue
             facets = self.bundle(f"robin/r{k}", None, whole=len(mesh.facets))
-            at = np.union1d(at, facets) if alpha else at
-            if alpha:
-                rows = np.searchsorted(own.at, facets)
-                fits = np.array_equal(own.at[rows], facets) and np.all(own.plain[rows])
-                need(fits and np.all(own.model.beta[rows, 0] == alpha), "robin: not that of the case")
+            if alpha != 0.0:
+                at = np.union1d(at, facets)
+                need(np.all(np.isin(facets, own.at)), "robin: not that of the case")
+                self._exchanges(pair[0], alpha, np.searchsorted(own.at, facets))
         need(np.array_equal(at, np.zeros(0, dtype=int) if own is None else own.at), "robin: not that of the case")
         groups = [self._facets("n", k) for k in range(len(texts))]
         if texts or alphas:

@@ -49,6 +49,12 @@ def test_beside_values_and_fluxes(tmp_path):
     assert verify(tmp_path / "c")
 
 
+@pytest.mark.parametrize("target", ["continuous", "discrete"])
+def test_a_coefficient_that_is_no_float(tmp_path, target):
+    written(tmp_path / "b", "interval", 1, target, robin={"left": ("1/3", "1 + x"), "right": (0.0, 1.0)})
+    assert verify(tmp_path / "b")
+
+
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3, 1e6])
 @pytest.mark.parametrize("degree", [1, 2])
 def test_two_programs_say_the_same(tmp_path, degree, size, monkeypatch):

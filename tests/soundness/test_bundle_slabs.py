@@ -15,7 +15,9 @@ import pinnpoint as pp
 from pinnpoint.mesh.domains import generate
 from pinnpoint_verify import Refused, verify
 from pinnpoint_verify.enclosures import means
+from pinnpoint_verify.models import Model, space
 from pinnpoint_verify.slab_data import Datum, Source
+from pinnpoint_verify.slab_goals import _peak
 from pinnpoint_verify.slab_kernels import Kernel
 from tests.support.forged import sealed
 
@@ -110,6 +112,18 @@ def lifted_beside_fluxes():
     return heat, heat.points([[0.4]], ["p"])
 
 
+def exchanging_along():
+    """α by a formula, by one without coordinates, that is no float, and of zero."""
+    given = {"right": ("1 + y", "t"), "top": ("1/3", "1"), "bottom": (0.0, "x")}
+    heat = square(dirichlet={"left": 0.0}, robin=given, source="x")
+    return heat, heat.mean("m")
+
+
+def insulated():
+    heat = line(2, dirichlet={"left": 0.0}, robin={"right": (0.0, "1")}, steps=2)
+    return heat, heat.mean("m")
+
+
 def averaging():
     heat = line(initial="sin(pi*x)", source="x*t")
     asked = heat.averages([[0.4]], 0.15, ["ball"]) + heat.averages([[0.4]], 0.15, ["while"], since=0.05)
@@ -144,7 +158,7 @@ CASES = {
     f.__name__: f for f in (decay, reacting, exchanging, flowing, floating, mixed, solid, drifting, drifting_plane)
 }
 CASES |= {f.__name__: f for f in (swaying, beyond, lifted, lifted_beside_fluxes)}
-CASES |= {f.__name__: f for f in (averaging, averaging_plane, averaging_solid)}
+CASES |= {f.__name__: f for f in (exchanging_along, insulated, averaging, averaging_plane, averaging_solid)}
 MADE = {}
 
 
@@ -226,6 +240,18 @@ FORGED = {
     "other initial values": ("small", "case.json", _said("problem", "initial", value="1.1*sin(pi*x)"), "is claimed"),
     "another diffusion": ("reacting", "case.json", _said("problem", "diffusion", value=0.4), "diffusion"),
     "another exchange": ("exchanging", "case.json", _said("problem", "robin", "right", value=[2.5, "1"]), "robin"),
+    "another exchange that is a formula": (
+        "exchanging_along",
+        "case.json",
+        _said("problem", "robin", "right", value=["1.01 + y", "t"]),
+        "robin: ",
+    ),
+    "another exchange that is no float": (
+        "exchanging_along",
+        "case.json",
+        _said("problem", "robin", "top", value=["0.3334", "1"]),
+        "robin: ",
+    ),
     "other values at the boundary": (
         "flowing",
         "case.json",
@@ -371,6 +397,30 @@ def test_bumps_in_time_of_boundary_values_are_refused_on_every_slab(top, tmp_pat
     changed(folder, "proof.json", _said("dirichlet", value=[text]))
     with pytest.raises(Refused, match="is claimed"):
         verify(folder)
+
+
+def test_boundary_values_that_states_miss_by_a_parabola_verify(tmp_path):
+    """It is largest in the middle of a slab, where no part of it ends: both programs know how large it is there."""
+    heat = line(4, initial="1 + x", source="2*t", dirichlet={"boundary": "1 + x + t*t"}, end=0.4, steps=2, degree=2)
+    guess, asked = heat.states(), heat.mean("m")
+    found = pp.certify(heat, guess, asked)
+    missed = float(heat.grid.lengths.max()) ** 2 / 4.0
+    assert missed <= found.terms["boundary"][0] <= 1.005 * missed
+    verify(pp.write_bundle(tmp_path / "bundle", found, heat, guess, asked))
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_what_boundary_values_miss_is_bounded_by_bernstein_coefficients(d):
+    """|f| at points is no larger, and where f is monotone along every axis not smaller."""
+    S, rng = space(d, 6), np.random.default_rng(5)
+    at = np.stack(np.meshgrid(*[np.linspace(-1.0, 1.0, 41)] * d), axis=-1).reshape(-1, d)
+    values = np.prod(at[:, None, :] ** S.powers[None], axis=2)
+    C = rng.normal(size=(len(S.powers), 50))
+    assert np.all(_peak(Model(S, C, np.zeros(50))) >= np.abs(values @ C).max(axis=0))
+    degree, square = S.powers.sum(axis=1), (S.powers == 2).any(axis=1)
+    steep = np.where(degree == 1, -1.0, np.where((degree == 2) & square, -0.5, 0.0))  # Σ −ξ_i − ½ξ_i² falls
+    peak = _peak(Model(S, steep[:, None], np.full(1, 0.25)))
+    assert peak == pytest.approx(np.abs(values @ steep).max() + 0.25, rel=1e-12)
 
 
 def test_boundary_values_belong_to_their_groups(tmp_path, tmp_path_factory):

@@ -70,8 +70,11 @@ def _physics(problem: MovingQueries, route: SlabRoute, queries: Queries, lift: L
         )
     if lift is not None and given["robin"]:
         return "robin: beside a lift in time the checker follows values and fluxes alone; keep certificate.json"
-    if any(isinstance(text(a), str | None) for a, _ in given["robin"].values()):
-        return "robin: in time the checker follows coefficients that are numbers"
+    alphas, own = [text(a) for a, _ in given["robin"].values()], route.model.exchange
+    if None in alphas or not all(called(a) <= FOLLOWED for a in alphas):
+        return "robin: in time the checker follows coefficients that are numbers or smooth formulas"
+    if own is not None and not np.all(own.weight > 0.0):
+        return "robin: in time the checker follows coefficients that are proved to be positive; one comes down to 0"
     return ""
 
 
