@@ -53,6 +53,12 @@ FINE = {
     ),
     "heat in time, mean, exact, continuous": None,
     "a box in time, point, box, ": None,
+    "Neumann data, everywhere, exact, continuous": None,
+    "a Robin side, maximum, exact, continuous": None,
+    "reaction below zero, l2-error, exact, continuous": None,
+    "a line, point, exact, continuous": None,
+    "a space, mean, exact, continuous": None,
+    "a round side, point, exact, discrete": None,
 }
 """Kinds that are forged, with a finer problem whose narrower intervals hold the truth, where there is one."""
 QUICK, ODD = 3, 4
