@@ -7,7 +7,8 @@ an average over a free side or the flux through the boundary and a point value (
 with points, balls, averages and fluxes (robin.py there), periodic pairs (periodic.py), and negative reactions with
 points, a fifth of them lifts (helmholtz.py; where k² is not separated from the spectrum they count as refused). What
 was found is kept in results/varying.json after every few cases: the campaign may be stopped and goes on where it was.
-Another --seed draws other problems, and needs an --out of its own.
+Problems are drawn from --seed on, one number each: those from 0 are in results/varying.json, and another --seed starts
+beyond them and needs an --out of its own.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from tests.support import helmholtz, periodic, robin, varied
 SIZES = {1: (4, 24), 2: (3, 13), 3: (2, 5)}
 OUT = Path(__file__).parent / "results" / "varying.json"
 DECADES = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0]
+BEYOND = 10000
+"""Numbers from here on draw problems that are not in results/varying.json."""
 Drawn = tuple[Any, Any, Any, Any, bool]
 """A problem, its prediction, queries, their truths, and whether the prediction is lifted."""
 
@@ -116,6 +119,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.seed and given.out == OUT:
         parser.error("--seed: results/varying.json has those drawn from 0; name another file with --out")
+    if 0 < given.seed < BEYOND:
+        parser.error(f"--seed: got {given.seed}, and from there on most problems are those drawn from 0; take {BEYOND}")
     cases = 16 if given.quick else given.cases
     table = json.loads(given.out.read_text(encoding="utf-8")) if given.out.exists() else {}
     for kind in [given.only] if given.only else KINDS:
