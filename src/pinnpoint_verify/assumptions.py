@@ -239,7 +239,7 @@ def continuous(case: Row, proof: Row, bundle: Bundle) -> list[Place]:
             words = f"Dirichlet data of {count} queries: lifted into the cells of its facets"
             sure, unsure = exactly(words), exactly(words, "declared", estimate=True)
             found.append(Place([sure, unsure] if opaque and formulas else [sure if formulas else unsure]))
-        if any(goal["kind"] == "flux" for goal in proof["goals"]):
+        if any(through_held(i, goal, bundle) for i, goal in enumerate(proof["goals"])):
             words = "Dirichlet data of fluxes: met but for rounding, by energies of its extension"
             sure, unsure = exactly(words), exactly(words, "declared", estimate=True)
             found.append(Place([sure, unsure] if opaque and formulas else [sure if formulas else unsure]))
@@ -252,6 +252,14 @@ def continuous(case: Row, proof: Row, bundle: Bundle) -> list[Place]:
     if lift:
         found.append(Place(lifted(opaque)))
     return found
+
+
+def through_held(i: int, goal: Row, bundle: Bundle) -> bool:
+    """Whether a query is a flux through a Dirichlet group whose data is not lifted."""
+    if goal["kind"] != "flux" or goal["raised"]:
+        return False
+    sides = bundle("robin/alpha_at", None, whole=10**9) if "robin/alpha_at" in bundle else []
+    return not np.isin(bundle(f"dual/facets{i}", None, whole=10**9), sides).any()
 
 
 def coefficients(proof: Row, bundle: Bundle) -> list[Place]:

@@ -194,7 +194,7 @@ def continuous(
                 moved = extended.through(asked[i])
             else:
                 moved = missed(asked.get(i), p, goal, extended.ends if extended is not None and own_ends else mismatch)
-            if varied and moved and i in asked and not mesh.medium.positive():
+            if varied and moved and i in asked and asked[i].sign > 0.0 and not mesh.medium.positive():
                 moved = sunk(asked[i], mismatch)
             moved *= reach(asked[i], mesh) if goal["kind"] == "gradient" and moved else 1.0
         else:

@@ -309,7 +309,11 @@ class Spectrum(Counts):
         whole, share = math.sqrt(self.weight * total(mesh.top)), math.sqrt(self.weight / self.floor)
         if query is None:
             return float(up(mismatch * (1.0 + self.gain * share * whole * math.sqrt(total(mesh.top / mesh.kappa)))))
-        need(query.sign > 0.0, "spectrum: data of fluxes must be met exactly")
+        if query.sign < 0.0:  # indefinite.md, step 4d
+            from pinnpoint_verify.gaps import energies
+
+            own, z = energies(query, mismatch)
+            return float(up(own * (z + math.sqrt(1.0 + self.weight / self.floor) * self.gain * eta)))
         own, top = sizes(query)
         heavy = total(up(self.q * top * mesh.top))
         return float(up(mismatch * (own + heavy + whole * self.gain * share * eta)))

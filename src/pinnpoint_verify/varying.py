@@ -159,15 +159,12 @@ def largest(R: Array) -> Array:
 
 def is_supported(mesh: Mesh, proof: dict[str, Any]) -> None:
     """Refuse what has no theorem here."""
-    mismatch = float(proof["mismatch"])
     bent = mesh.reaction is not None or bool(np.any(mesh.cubic))
     falls = mesh.medium.convective or float(mesh.medium.floor.min()) < 0.0
     plain = "spectrum" not in proof and proof["range"] is None and not (bent and falls)
     need(plain, "medium: beside another kind of equation")
     kinds = {goal["kind"] for goal in proof["goals"]}
     need(not kinds & {"gradient", *WHOLE}, "medium: no theorem for such queries")
-    # varying.md, step 5b
-    need(mismatch == 0.0 or "flux" not in kinds, "medium: data that are not met, beside a flux")
     sure = proof["raised"] is None or mesh.medium.positive()
     need(sure, "medium: data that are lifted, beside a reaction that is not proved to be ≥ 0")
 

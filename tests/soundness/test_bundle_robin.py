@@ -55,6 +55,19 @@ def test_a_coefficient_that_is_no_float(tmp_path, target):
     assert verify(tmp_path / "b")
 
 
+@pytest.mark.parametrize("more", [{}, {"top": ("1 + x", 0.0)}])
+@pytest.mark.parametrize("word", ["11/100", "sin(3)", "0.3"])
+def test_coefficients_that_are_numbers_by_a_formula(tmp_path, word, more):
+    """No float is 11/100: the proof encloses it, and the case's number is held against that."""
+    written(tmp_path / "b", robin={"left": (word, "1 + x"), "right": (2.0, 0.0)} | more)
+    assert verify(tmp_path / "b")
+    forger = Forger(tmp_path / "b")
+    forger.json("case.json", lambda data: data["problem"]["robin"]["left"].__setitem__(0, 0.2))
+    forger.seal()
+    with pytest.raises(Refused):
+        verify(tmp_path / "b")
+
+
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3, 1e6])
 @pytest.mark.parametrize("degree", [1, 2])
 def test_two_programs_say_the_same(tmp_path, degree, size, monkeypatch):

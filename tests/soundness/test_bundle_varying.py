@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.base.errors import InputError
 from pinnpoint.cli.main import main
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.transfer.energy.estimator import Side
@@ -560,20 +559,6 @@ def test_the_reason_is_told_rather_than_a_key(tmp_path, capsys):
     folder = case(tmp_path, text, more='[[query]]\nname = "p"\nkind = "maximum"\n')
     assert main(["verify", str(folder)]) != 0
     assert "largest errors and values where coefficients vary" in "".join(capsys.readouterr())
-
-
-@pytest.mark.parametrize(
-    ("word", "more"),
-    [
-        (
-            "do not meet exactly",
-            {"diffusion": "1 + x", "points": False, "degree": 2, "dirichlet": {"boundary": "0.1*x"}},
-        ),
-    ],
-)
-def test_what_has_no_witnesses_is_told(tmp_path, word, more):
-    with pytest.raises(InputError, match=word):
-        bundle(tmp_path / "b", **more)
 
 
 @pytest.mark.parametrize("other", [5.0, [["4", 0.0], [0.0, "4"]]])

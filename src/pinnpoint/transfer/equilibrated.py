@@ -23,7 +23,7 @@ from pinnpoint.systems.goals import extreme_queries
 from pinnpoint.systems.queries import Ball, Goal, Point, Queries
 from pinnpoint.taylor.bernstein import Density, pairs
 from pinnpoint.transfer.boundary.data_lift import DataLift
-from pinnpoint.transfer.boundary.gaps import flux_change, is_met
+from pinnpoint.transfer.boundary.gaps import flux_change, is_met, reserved
 from pinnpoint.transfer.boundary.space_lift import SpaceLift, lift_of
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.energy.estimator import Bounds, Pair, Side
@@ -234,8 +234,10 @@ class Equilibrated(Route):
         if model.stretch is not None:  # for another program's models of the map
             terms["transfer"] = up(terms["transfer"] * (1.0 + SPARE))
         if mismatch > 0.0:
-            # continuous.md, step 7a
-            terms["boundary"] = np.array([self._missed(i, mismatch, duals, found[i]) for i in range(len(self.goals))])
+            # continuous.md, steps 7a and 7b
+            gone = {True: mismatch, False: reserved(model, mismatch, state)}
+            changed = [self._missed(i, gone[J.lift is None], duals, found[i]) for i, J in enumerate(self.goals)]
+            terms["boundary"] = np.array(changed)
         found, lifted = self._narrower(found, terms, lift, state, primal, pairs_, duals)
         proved = sure and model.load.proved and all(J.proved for J in self.goals)
         proved = proved and (model.boundary_load is None or model.boundary_load.density.proved)
@@ -575,7 +577,7 @@ class Equilibrated(Route):
             said.append(Claim(f"Dirichlet data met to {mismatch:.3e}; {why}", how))
             if lifted:
                 said.append(Claim(f"Dirichlet data of {len(lifted)} queries: lifted into the cells of its facets", how))
-            if any(J.lift is not None for J in self.goals):
+            if any(J.lift is not None and i not in lifted for i, J in enumerate(self.goals)):
                 said.append(Claim("Dirichlet data of fluxes: met but for rounding, by energies of its extension", how))
         said += [Claim(f"{n}: {J.note}") for n, J in zip(self.queries.names, self.goals, strict=True) if J.note]
         return tuple(said)

@@ -23,13 +23,15 @@ from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.equilibrated import Witness
 from pinnpoint.transfer.goals import Functional
 from pinnpoint.transfer.media.coefficients import Coefficients, Field
-from pinnpoint.transfer.media.medium import Piece
+from pinnpoint.transfer.media.medium import Medium, Piece
 from pinnpoint.transfer.media.varying_points import fixed_zero
 from pinnpoint.transfer.nonlinear.monotone import Witness as Nonlinear
 from pinnpoint.transfer.points.places import cell_of
 
 MOST_REGIONS = 64
 """Regions with coefficients of their own that a bundle has formulas for."""
+CLEAR = 1e-9
+"""How far above zero the models of a reaction must be for their size."""
 
 
 def varied_obstacle(witness: Witness | Nonlinear) -> str:
@@ -61,11 +63,11 @@ def _of_problem(model: Continuum, witness: Witness | Nonlinear) -> str:
         return "problem: points beside jumps of coefficients that vary have no witnesses for the checker"
     if witness.compared:
         return "problem: where coefficients vary, intervals cut by known bounds have no witnesses for the checker"
-    unsure = given.convective and not all(_number(c) for c in given.reaction)
-    if witness.mismatch > 0.0 and (unsure or any(J.lift is not None for J in witness.route.goals)):
+    unsure = given.convective and not (all(_number(c) for c in given.reaction) or _clear(model.medium))
+    if witness.mismatch > 0.0 and unsure:
         return (
             "problem: Dirichlet data that the elements do not meet exactly have no witnesses for the checker beside "
-            "fluxes where coefficients vary, and beside convection where the reaction is no number; give numbers"
+            "convection where the reaction's models touch zero; give numbers as data or as reaction, or a finer mesh"
         )
     return ""
 
@@ -94,6 +96,13 @@ def components(field: Field | None) -> list[Density]:
 def _number(c: Any) -> bool:
     """Whether a reaction is a number ≥ 0, or none."""
     return c is None or (isinstance(text(c), float) and text(c) >= 0.0)
+
+
+def _clear(own: Medium | None) -> bool:
+    """Whether the models of c are above zero by more than the checker may find their errors to be."""
+    assert own is not None
+    beta, error = _bernstein(own.reaction, path_order(own.vertices))
+    return bool(np.all(beta.min(axis=1) > 2.0 * error + CLEAR * np.abs(beta).max(axis=1)))
 
 
 def _leaves(given: Any) -> list[Any]:

@@ -30,11 +30,22 @@ from pinnpoint.transfer.energy.geometry import Shapes
 
 Graded = tuple[float, float | None]
 """The degree of a part of a formula, and the value of a plain number."""
+RESERVE = 4.0
+"""How many times what is found of rounding may be found by another program, with bounds of energies of its own."""
+GRAIN = 5e-14
+"""To what share of the data another program proves that it is met at the ends of a line."""
 
 
 def is_met(model: Continuum) -> bool:
     """Whether the elements have the Dirichlet data among their traces, so that only rounding is between them."""
     return model.d == 1 or all(polynomial_degree(given) <= model.degree for _, given in model.dirichlet)
+
+
+def reserved(model: Continuum, mismatch: float, state: Vector) -> float:
+    """The mismatch of data met but for rounding, with a reserve: it may be all there is of a radius."""
+    held = np.unique(model.nodes_of(model.topology.facets[model.dirichlet_facets()]))
+    grain = GRAIN * float(np.abs(state[held]).max(initial=0.0)) if model.d == 1 else 0.0
+    return float(up(RESERVE * max(mismatch, grain), 4))
 
 
 def flux_change(model: Continuum, mismatch: float, dual: Vector) -> float:
