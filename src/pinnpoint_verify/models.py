@@ -23,6 +23,8 @@ from pinnpoint_verify.reader import Array
 
 REACHES = (2.2, 3.0, 4.0, 6.0, 10.0, 20.0, 60.0)
 """ρ against the size of what is not constant."""
+STILL = 1e-6
+"""ρ where nothing is."""
 
 
 class Space:
@@ -197,8 +199,9 @@ def bent(p: Model, name: str, orders: int = 3) -> list[Model]:
     a = _table(name, p0, q + orders - 1)
     w = Model(S, np.concatenate([np.zeros_like(p.C[:1]), p.C[1:]]), np.zeros_like(p.e))
     tails = np.full((orders, *p0.shape), np.inf)
-    for reach in REACHES:
-        rho = reach * W + TINY
+    still = [(1.0, STILL)] if np.any(W < STILL**2) else []  # a number: any circle will do, but none that is tiny
+    for reach, least in [*((reach, TINY) for reach in REACHES), *still]:
+        rho = reach * W + least
         M, x = _reached(name, p0, rho), W / rho
         for j in range(orders):  # checking.md, step 6b
             k, ratio = q + j + 1, x * (q + j + 2.0) / (q + 2.0)

@@ -31,6 +31,12 @@ BOXES = {
         "x*(1+t)",
         [[1.9]],
     ),
+    "let through": (  # slopes at faces of what bends across them, with another diffusion along each axis
+        ([0, 1], [0, 2]),
+        {"end": 0.1, "diffusion": [1.0, 3.0], "initial": "cos(y)*sin(pi*x)", "boundary": ["dirichlet", "neumann"]},
+        "exp(-(pi**2 + 3)*t)*sin(pi*x)*cos(y)*(1 + 0.1*t)",
+        [[0.4, 0.8]],
+    ),
     "square": (
         ([0, 1], [0, 1]),
         {"end": 0.02, "initial": "sin(pi*x)*sin(pi*y)"},

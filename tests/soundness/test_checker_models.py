@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pinnpoint_verify.models import Model, space
+from pinnpoint_verify.models import Model, bent, space
 
 
 def at(C, powers, x):
@@ -47,3 +47,14 @@ def test_a_product_that_forgets_what_it_cuts_off_is_noticed():
     x = Model(S, np.array([[0.0], [0.0], [1.0]]), np.zeros(1))
     assert (x * x).e[0] >= 1.0  # ξ⁴ is beyond the degree
     assert (x * x).e[0] < 1.0 + 1e-11
+
+
+@pytest.mark.parametrize("name", ["sin", "cos", "exp", "tanh"])
+@pytest.mark.parametrize("at_", [0.0, 2.0])
+def test_functions_of_numbers_have_derivatives_too(name, at_):
+    """On a face a coordinate is a number: what the series leaves of h′ and h″ there is rounding."""
+    S = space(2, 10)
+    C = np.zeros((len(S.degree), 1))
+    C[0] = at_
+    for model in bent(Model(S, C, np.zeros(1)), name):
+        assert model.e[0] < 1e-12
