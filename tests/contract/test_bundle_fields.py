@@ -14,7 +14,7 @@ import scipy.sparse as sp
 import pinnpoint as pp
 from pinnpoint.cli.main import main
 from pinnpoint.mesh.mesh import Mesh
-from pinnpoint_verify import checker, claims, functionals, own, points
+from pinnpoint_verify import checker, claims, derived, functionals, own, points
 from pinnpoint_verify.fields import DECLARED, LIST, TABLES, WITNESS, tree
 from pinnpoint_verify.reader import Refused, need
 from tests.support.decks import Beam
@@ -391,7 +391,13 @@ BOUNDS = Compared(
 PLACES = [(claims, name, Once(getattr(claims, name))) for name in ("continuous", "solid")]
 PLACES += [(claims, "functionals_agree", FUNCTIONALS), (functionals, "system_agrees", SYSTEM)]
 PLACES += [(checker.Discrete, "bounds", lambda d, bundle, proof, known=None: BOUNDS(bundle, d, proof, known))]
-PURE = (points, "data_term"), (points, "density_bounds"), (own, "enclosed"), (claims, "declared_lines")
+PURE = (
+    (points, "data_term"),
+    (points, "density_bounds"),
+    (own, "enclosed"),
+    (claims, "declared_lines"),
+    (derived, "numbers_agree"),
+)
 PLACES += [(module, name, Pure(getattr(module, name))) for module, name in PURE]
 
 
