@@ -104,11 +104,14 @@ def test_a_sphere_and_a_cylinder_are_read_and_held_against_the_mesh(tmp_path, ca
 
 
 def written(path, points, cells) -> None:
-    """A plane .msh file."""
+    """A plane .msh file; its cells are the group "disc"."""
     X, T = np.column_stack([points, np.zeros(len(points))]).tolist(), (cells + 1).tolist()
-    lines = ["$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes", str(len(X))]
+    lines = [
+        '$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n1\n2 1 "disc"\n$EndPhysicalNames\n$Nodes',
+        str(len(X)),
+    ]
     lines += [f"{i + 1} {x!r} {y!r} {z!r}" for i, (x, y, z) in enumerate(X)]
-    lines += ["$EndNodes\n$Elements", str(len(T)), *(f"{i + 1} 2 2 0 1 {a} {b} {c}" for i, (a, b, c) in enumerate(T))]
+    lines += ["$EndNodes\n$Elements", str(len(T)), *(f"{i + 1} 2 2 1 1 {a} {b} {c}" for i, (a, b, c) in enumerate(T))]
     path.write_text("\n".join([*lines, "$EndElements\n"]))
 
 
@@ -135,6 +138,18 @@ def test_a_mesh_file_whose_nodes_were_moved_onto_their_curve_is_the_bundles(tmp_
         forger.seal()
         assert main(["verify", str(bundle), *held]) == 1
         assert "the mesh file does not have the stored nodes" in capsys.readouterr().out
+
+
+def test_coefficients_of_groups_on_curved_domains_are_not_those_of_the_file_and_that_is_said(tmp_path, capsys):
+    mesh, case = disc_mesh(5), tmp_path / "case.toml"
+    written(tmp_path / "disc.msh", mesh.points, mesh.cells)
+    text = CASE.replace('generate = "disc"\ncells = 6', 'file = "disc.msh"').replace("rim =", "boundary =")
+    text = text.replace("source = 1.0", "source = 1.0\ndiffusion = { disc = 2.0 }")
+    case.write_text(text.replace("{SHAPE}", TRUE["circle"]))
+    assert main(["certify", str(case), "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["verify", str(tmp_path / "case" / "bundle"), "--inputs", str(tmp_path)]) == 0
+    assert "but not diffusion" in capsys.readouterr().out
 
 
 SOLID = """
