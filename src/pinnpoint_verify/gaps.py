@@ -34,7 +34,7 @@ def energies(query: Query, mismatch: float) -> list[float]:
 
     The data must be met but for rounding, as by its interpolant D + u_h, D = Σ δ_i φ_i over nodes of Γ_D with
     |δ_i| at most the mismatch. On a cell with node values that differ by r and are at most t a derivative of a
-    state is at most 6 r Σ|∇λ|, and its values 3 t.
+    linear state is at most ½ r Σ|∇λ|, of a quadratic one 6 r Σ|∇λ|, and its values t and 3 t.
     """
     p, energy = query.p, [0.0, 0.0]
     gap = _gap(query, mismatch)
@@ -86,6 +86,7 @@ def _sizes(query: Query, gap: Array) -> Iterator[Any]:
     mesh = query.p.mesh
     for g in mesh.parts():
         at = mesh.nodes_of(mesh.cells[g.part])
-        steep = 6.0 * up(g.grad.top.max(axis=2).sum(axis=1))
+        rise, size = (0.5, 1.0) if at.shape[1] == mesh.d + 1 else (6.0, 3.0)
+        steep = rise * up(g.grad.top.max(axis=2).sum(axis=1))
         own, z = gap[at].max(axis=1), query.z.nodal[at]
-        yield g, (2.0 * own * steep, 3.0 * own), (up(np.ptp(z, axis=1)) * steep, 3.0 * np.abs(z).max(axis=1))
+        yield g, (2.0 * own * steep, size * own), (up(np.ptp(z, axis=1)) * steep, size * np.abs(z).max(axis=1))

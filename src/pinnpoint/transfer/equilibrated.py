@@ -234,7 +234,7 @@ class Equilibrated(Route):
         if model.stretch is not None:  # for another program's models of the map
             terms["transfer"] = up(terms["transfer"] * (1.0 + SPARE))
         if mismatch > 0.0:
-            # continuous.md, steps 7a and 7b
+            # continuous.md, step 7a; continuous.md, step 7b
             gone = {True: mismatch, False: reserved(model, mismatch, state)}
             changed = [self._missed(i, gone[J.lift is None], duals, found[i]) for i, J in enumerate(self.goals)]
             terms["boundary"] = np.array(changed)

@@ -273,7 +273,7 @@ def moved_states(k2, n, size, replace=None):
     model = route.model
     state = solved(model.vector(model.load, None))
     duals = {i: solved(model.vector(J.source, None)) for i, J in enumerate(route.goals)}
-    primal, pairs = route._measure(model.primal(state), duals)
+    primal, pairs, _ = route._measure(model.primal(state), duals)
     found = [route._enclosed(i, state, primal, pairs[i], duals[i]) for i in range(2)]
     truth = np.prod(np.sin(PI * X), axis=1)
     return [abs(f.center - t) / f.radius for f, t in zip(found, truth, strict=True)]

@@ -32,7 +32,7 @@ Graded = tuple[float, float | None]
 """The degree of a part of a formula, and the value of a plain number."""
 RESERVE = 4.0
 """How many times what is found of rounding may be found by another program, with bounds of energies of its own."""
-GRAIN = 5e-14
+GRAIN = 2e-14
 """To what share of the data another program proves that it is met at the ends of a line."""
 
 

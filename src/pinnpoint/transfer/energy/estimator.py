@@ -21,6 +21,7 @@ from typing import Any, cast
 import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError
 from pinnpoint.base.threads import on_all_cores
 from pinnpoint.mesh.topology import Topology
@@ -76,6 +77,8 @@ class Side:
     field: Field | None = None
     transposed: bool = False
     wanted: FacetLoad | None = None
+
+    __repr__ = brief
 
     @property
     def aim(self) -> FacetLoad | None:
