@@ -23,6 +23,7 @@ from pinnpoint.transfer import continuum, equilibrated, goals
 from pinnpoint.transfer.boundary import facets
 from pinnpoint.transfer.energy import anchors, cells, estimator, linear_sides
 from pinnpoint.transfer.energy.estimator import Side
+from pinnpoint.transfer.energy.linear_sides import METER
 from pinnpoint.transfer.line import one_dimension
 from pinnpoint.transfer.points import data_term, kernels, mollifier
 from tests.support.continua import box, with_sides
@@ -680,6 +681,8 @@ def falsify(monkeypatch: Any, m: Mutation) -> None:
 
 @pytest.mark.parametrize("m", MUTATIONS, ids=lambda m: m.label)
 def test_a_weakened_ingredient_is_noticed(monkeypatch, m):
+    monkeypatch.setattr(METER, "open", False)  # what is falsified is NumPy's way, whatever was measured before
+    monkeypatch.setattr(METER, "shut", True)
     monkeypatch.setitem(KEEPER, "now", Watching() if m.any_degree else None)
     m.check()
     falsify(monkeypatch, m)
